@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// bench_fleet [AGENTS…] [--seconds S] [--period S] [--rows N] [--store TARGET] [--markdown]: what one
-// `purlin serve` takes of a fleet's batches.
+// bench_fleet [AGENTS…] [--seconds S] [--period S] [--rows N] [--store TARGET] [--markdown]: what
+// one `purlin serve` takes of a fleet's batches.
 //
 // AGENTS simulated collectors (10, 100, 1000), each with a connection that stays open and a token,
 // send one batch per period (10 s): N rows (400: 8 GPUs with 50 kernels each) with sketches of a
@@ -82,7 +82,8 @@ class Connection {
       const ssize_t got = ::recv(fd_, bytes, sizeof bytes, 0);
       if (got <= 0) return close(), 0;
       answer.append(bytes, static_cast<std::size_t>(got));
-      if (end != std::string::npos || (end = answer.find("\r\n\r\n")) == std::string::npos) continue;
+      if (end != std::string::npos || (end = answer.find("\r\n\r\n")) == std::string::npos)
+        continue;
       const std::size_t at = answer.find("Content-Length: ");
       if (at < end) length = std::strtoul(answer.c_str() + at + 16, nullptr, 10);
     }
@@ -99,7 +100,8 @@ class Connection {
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     const int on = 1;
     ::setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    if (::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return true;
+    if (::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
+      return true;
     close();
     return false;
   }
@@ -114,7 +116,8 @@ class Connection {
 std::string request(const std::string& method, const std::string& target, const std::string& body,
                     const std::string& headers = "") {
   return fmt::format(
-             "{} {} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\n{}Content-Length: {}\r\n\r\n",
+             "{} {} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\n{}Content-Length: "
+             "{}\r\n\r\n",
              method, target, kToken, headers, body.size()) +
          body;
 }
@@ -124,6 +127,17 @@ struct Sent {
   std::uint64_t batches = 0, bytes = 0, rows = 0;
 };
 
+// 20 launches that spread by 3 %, as those of one kernel do; some for each kernel.
+const Sketch& made_sketch(int kernel, int variant) {
+  static std::map<std::pair<int, int>, Sketch> known;
+  const auto [found, added] = known.try_emplace({kernel, variant});
+  if (!added) return found->second;
+  Random random(static_cast<std::uint64_t>(kernel * 7 + variant));
+  for (int launch = 0; launch < 20; ++launch)
+    found->second.add(20'000.0 * (1 + kernel) * std::exp(0.03 * random.normal()));
+  return found->second;
+}
+
 // One period of a node with 8 GPUs. Kernel names are as long as those of a training run.
 store::Batch made_batch(const Options& options, int agent, int period, std::int64_t begin_ns,
                         Random& random) {
@@ -132,8 +146,7 @@ store::Batch made_batch(const Options& options, int agent, int period, std::int6
   batch.boot = "bench";
   batch.sequence = static_cast<std::uint64_t>(period) + 1;
   batch.begin_ns = begin_ns + static_cast<std::int64_t>(period * options.period_s * 1e9);
-  batch.end_ns = batch.sent_ns =
-      batch.begin_ns + static_cast<std::int64_t>(options.period_s * 1e9);
+  batch.end_ns = batch.sent_ns = batch.begin_ns + static_cast<std::int64_t>(options.period_s * 1e9);
   batch.tool_version = "bench";
   for (int gpu = 0; gpu < 8; ++gpu)
     batch.devices.push_back({.uuid = fmt::format("GPU-{:05}-{}", agent, gpu),
@@ -151,15 +164,14 @@ store::Batch made_batch(const Options& options, int agent, int period, std::int6
     const int kernel = i % kKernels, gpu = (i / kKernels) % 8;
     store::BatchRow row;
     row.hour_ns = hour_ns;
-    row.kernel = fmt::format("cutlass_sm90_gemm_bf16_{}x128x64_kernel_{}", 64 << (kernel % 3), kernel);
+    row.kernel =
+        fmt::format("cutlass_sm90_gemm_bf16_{}x128x64_kernel_{}", 64 << (kernel % 3), kernel);
     row.role = "matmul";
     row.op = "aten::linear";
     row.shape = fmt::format("M=4096,N={},K=4096", 1024 << (kernel % kShapes));
     row.dtype = "bf16";
     row.device = static_cast<std::uint32_t>(gpu);
-    const double typical = 20'000.0 * (1 + kernel);
-    for (int launch = 0; launch < 20; ++launch)
-      row.duration.add(typical * std::exp(0.03 * random.normal()));
+    row.duration = made_sketch(kernel, static_cast<int>(random.below(4)));
     row.recorded = 20;
     batch.rows.push_back(std::move(row));
   }
@@ -176,7 +188,8 @@ store::Batch made_batch(const Options& options, int agent, int period, std::int6
 double cpu_s_of(pid_t pid) {
   const std::string text = must(read_file(fmt::format("/proc/{}/stat", pid)), "stat");
   const std::vector<std::string> words = split(text.substr(text.rfind(')') + 2), ' ');
-  const double ticks = parse_double(words.at(11)).value_or(0) + parse_double(words.at(12)).value_or(0);
+  const double ticks =
+      parse_double(words.at(11)).value_or(0) + parse_double(words.at(12)).value_or(0);
   return ticks / static_cast<double>(::sysconf(_SC_CLK_TCK));
 }
 
@@ -189,8 +202,8 @@ double bytes_below(const std::string& folder) {
   double bytes = 0;
   for (const std::string& name : list_directory(folder).value_or({})) {
     const std::string path = join_path(folder, name);
-    bytes += is_directory(path) ? bytes_below(path)
-                                : static_cast<double>(file_size(path).value_or(0));
+    bytes +=
+        is_directory(path) ? bytes_below(path) : static_cast<double>(file_size(path).value_or(0));
   }
   return bytes;
 }
@@ -220,8 +233,14 @@ class Server {
     ::chmod(tokens.c_str(), 0600);
     Process::Options start;
     start.argv = {environment_variable("PURLIN", join_path(executable_directory(), "purlin")),
-                  "serve", "--listen", "127.0.0.1:0", "--token-file", tokens, "--data",
-                  join_path(root, "data"), "--json"};
+                  "serve",
+                  "--listen",
+                  "127.0.0.1:0",
+                  "--token-file",
+                  tokens,
+                  "--data",
+                  join_path(root, "data"),
+                  "--json"};
     if (!options.store.empty()) start.argv.insert(start.argv.end(), {"--store", options.store});
     start.out = Process::Stream::kPipe;
     process_.emplace(must(Process::start(start), "purlin serve"));
@@ -266,20 +285,22 @@ bool totals_are(const Sent& sent, int port) {
 Outcome run(const Options& options, int agents) {
   const std::string root = must(make_temporary_directory("bench-fleet"), "folder");
   const int periods = std::max(1, static_cast<int>(options.seconds / options.period_s));
-  const std::int64_t begin_ns = system_clock().wall_ns() - static_cast<std::int64_t>(options.seconds * 1e9);
+  const std::int64_t begin_ns =
+      system_clock().wall_ns() - static_cast<std::int64_t>(options.seconds * 1e9);
   Random random(1);
   Sent sent;
   std::vector<std::vector<std::string>> requests(static_cast<std::size_t>(agents));
   for (int agent = 0; agent < agents; ++agent)
     for (int period = 0; period < periods; ++period) {
       const store::Batch batch = made_batch(options, agent, period, begin_ns, random);
-      for (const store::BatchRow& row : batch.rows) sent.launches[row.kernel] += row.duration.count();
+      for (const store::BatchRow& row : batch.rows)
+        sent.launches[row.kernel] += row.duration.count();
       sent.rows += batch.rows.size();
       const std::string bytes = must(store::encode(batch), "encode");
       sent.bytes += bytes.size();
       ++sent.batches;
-      requests[static_cast<std::size_t>(agent)].push_back(
-          request("POST", "/v1/batches", bytes, fmt::format("X-Purlin-Batch: {}\r\n", sha256_hex(bytes))));
+      requests[static_cast<std::size_t>(agent)].push_back(request(
+          "POST", "/v1/batches", bytes, fmt::format("X-Purlin-Batch: {}\r\n", sha256_hex(bytes))));
     }
   const Server server(root, options);
   Outcome outcome;
@@ -292,7 +313,8 @@ Outcome run(const Options& options, int agents) {
     while (!stop.load()) {
       const double began = now_s();
       std::string body;
-      const int status = connection.send(request("GET", "/v1/query/top?limit=50&begin=-1d", ""), &body);
+      const int status =
+          connection.send(request("GET", "/v1/query/top?limit=50&begin=-1d", ""), &body);
       const double took = now_s() - began;
       if (status == 200) queries.push_back(took * 1e3);
       std::this_thread::sleep_for(std::chrono::duration<double>(std::max(0.0, 0.5 - took)));
@@ -307,11 +329,13 @@ Outcome run(const Options& options, int agents) {
       std::map<int, Connection> connections;
       for (int period = 0; period < periods; ++period)
         for (int agent = pacer; agent < agents; agent += kPacers) {
-          const double due = began + options.period_s * (period + static_cast<double>(agent) / agents);
+          const double due =
+              began + options.period_s * (period + static_cast<double>(agent) / agents);
           if (const double early = due - now_s(); early > 0)
             std::this_thread::sleep_for(std::chrono::duration<double>(early));
           Connection& connection = connections.try_emplace(agent, server.port()).first->second;
-          const auto& text = requests[static_cast<std::size_t>(agent)][static_cast<std::size_t>(period)];
+          const auto& text =
+              requests[static_cast<std::size_t>(agent)][static_cast<std::size_t>(period)];
           int status = connection.send(text);
           for (int attempt = 0; attempt < 5 && status != 204; ++attempt) {
             if (attempt == 0) ++refused;
@@ -352,13 +376,19 @@ double load_of_machine() {
 
 void print(const Options& options, const std::vector<Outcome>& outcomes) {
   const char* row = options.markdown
-                        ? "| {} | {} | {} | {:.1f} | {:.1f} | {:.1f} | {:.0f} % | {:.0f} | {:.1f} | {:.1f} | {:.1f} | {:.0f} | {:.0f} | {} |\n"
-                        : "{:>6} {:>8} {:>7} {:>8.1f} {:>8.1f} {:>8.1f} {:>5.0f} % {:>6.0f} {:>9.1f} {:>9.1f} {:>8.1f} {:>8.0f} {:>7.0f} {}\n";
+                        ? "| {} | {} | {} | {:.1f} | {:.1f} | {:.1f} | {:.0f} % | {:.0f} | {:.1f} "
+                          "| {:.1f} | {:.1f} | {:.0f} | {:.0f} | {} |\n"
+                        : "{:>6} {:>8} {:>7} {:>8.1f} {:>8.1f} {:>8.1f} {:>5.0f} % {:>6.0f} "
+                          "{:>9.1f} {:>9.1f} {:>8.1f} {:>8.0f} {:>7.0f} {}\n";
   if (options.markdown)
-    fmt::print("| agents | batches | refused | p50 ms | p99 ms | longest ms | CPU of a core | peak MiB | query p50 ms | p95 ms | KiB sent a batch | disk B a batch | disk B a group | totals |\n"
-               "|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|---|\n");
+    fmt::print(
+        "| agents | batches | refused | p50 ms | p99 ms | longest ms | CPU of a core | peak MiB | "
+        "query p50 ms | p95 ms | KiB sent a batch | disk B a batch | disk B a group | totals |\n"
+        "|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|---|\n");
   else
-    fmt::print("agents  batches refused  p50 ms   p99 ms  longest    CPU    MiB  query p50 query p95 KiB/batch disk/batch disk/group\n");
+    fmt::print(
+        "agents  batches refused  p50 ms   p99 ms  longest    CPU    MiB  query p50 query p95 "
+        "KiB/batch disk/batch disk/group\n");
   for (const Outcome& one : outcomes)
     fmt::print(fmt::runtime(row), one.agents, one.batches, one.refused, one.p50_ms, one.p99_ms,
                one.longest_ms, one.cpu * 100, one.peak_mib, one.query_p50_ms, one.query_p95_ms,
@@ -372,12 +402,18 @@ Options parse(int count, char** arguments) {
   for (int i = 1; i < count; ++i) {
     const std::string word = arguments[i];
     const auto next = [&]() -> std::string { return i + 1 < count ? arguments[++i] : ""; };
-    if (word == "--seconds") options.seconds = std::atof(next().c_str());
-    else if (word == "--period") options.period_s = std::atof(next().c_str());
-    else if (word == "--rows") options.rows = std::atoi(next().c_str());
-    else if (word == "--store") options.store = next();
-    else if (word == "--markdown") options.markdown = true;
-    else if (const int agents = std::atoi(word.c_str()); agents > 0) options.agents.push_back(agents);
+    if (word == "--seconds")
+      options.seconds = std::atof(next().c_str());
+    else if (word == "--period")
+      options.period_s = std::atof(next().c_str());
+    else if (word == "--rows")
+      options.rows = std::atoi(next().c_str());
+    else if (word == "--store")
+      options.store = next();
+    else if (word == "--markdown")
+      options.markdown = true;
+    else if (const int agents = std::atoi(word.c_str()); agents > 0)
+      options.agents.push_back(agents);
     else {
       fmt::print(stderr, "bench_fleet: '{}' is no option\n", word);
       std::exit(2);
@@ -395,14 +431,14 @@ int main(int count, char** arguments) {
   limit.rlim_cur = limit.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &limit);
   const Options options = parse(count, arguments);
-  fmt::print("{} rows a batch, a period of {:g} s for {:g} s; load of the machine {:.1f} at the start\n",
-             options.rows, options.period_s, options.seconds, load_of_machine());
+  fmt::print(
+      "{} rows a batch, a period of {:g} s for {:g} s; load of the machine {:.1f} at the start\n",
+      options.rows, options.period_s, options.seconds, load_of_machine());
   std::vector<Outcome> outcomes;
   for (const int agents : options.agents) outcomes.push_back(run(options, agents));
   print(options, outcomes);
   fmt::print("load of the machine {:.1f} at the end\n", load_of_machine());
-  const bool good = std::all_of(outcomes.begin(), outcomes.end(), [](const Outcome& one) {
-    return one.equal && one.refused == 0;
-  });
+  const bool good = std::all_of(outcomes.begin(), outcomes.end(),
+                                [](const Outcome& one) { return one.equal && one.refused == 0; });
   return good ? 0 : 1;
 }

@@ -13,7 +13,20 @@ find_library(SQLITE_LIBRARY NAMES libsqlite3.a sqlite3 REQUIRED)
 # The archives, too: a bundle for other systems cannot count on their OpenSSL's version.
 set(OPENSSL_USE_STATIC_LIBS ON)
 find_package(OpenSSL 3.0 REQUIRED)
-# The archive where there is one, for the same reason.
+# The archives too, if RE2 is one of those that need nothing more (before 2023-06); a newer one needs Abseil's
+# many libraries, which the bundle then takes along.
+find_path(RE2_INCLUDE re2/re2.h REQUIRED)
+file(STRINGS ${RE2_INCLUDE}/re2/re2.h re2_needs_abseil REGEX "include \"absl/" LIMIT_COUNT 1)
+if(re2_needs_abseil)
+  find_package(PkgConfig REQUIRED)
+  pkg_check_modules(RE2 REQUIRED IMPORTED_TARGET re2)
+  set(RE2_LIBRARY PkgConfig::RE2)
+else()
+  find_library(RE2_LIBRARY NAMES libre2.a re2 REQUIRED)
+endif()
+find_path(PUGIXML_INCLUDE pugixml.hpp REQUIRED)
+find_library(PUGIXML_LIBRARY NAMES libpugixml.a pugixml REQUIRED)
+# An archive, too.
 find_path(ZSTD_INCLUDE zstd.h REQUIRED)
 find_library(ZSTD_LIBRARY NAMES libzstd.a zstd REQUIRED)
 find_path(TOMLPLUSPLUS_INCLUDE toml++/toml.h REQUIRED)

@@ -1,6 +1,8 @@
 # The files of `cmake --install`. Each program finds its companions relative to itself, so the installed
 # tree may be moved as a whole. bin/purlin looks in ../lib/purlin (the capture libraries, installed by
 # src/profile/capture) and in ../share/purlin.
+#
+# Each file belongs to a package of cmake/PurlinPackage.cmake: `tool`, unless it names `library` or `devel`.
 include(CMakePackageConfigHelpers)
 
 install(TARGETS purlin RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
@@ -8,27 +10,27 @@ install(TARGETS purlin-sample RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/pu
 
 # find_package(Purlin), Purlin::purlin; pkg-config purlin.
 install(TARGETS purlin_shared EXPORT PurlinTargets
-  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
-  FILE_SET public_headers DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT devel
+  FILE_SET public_headers DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT devel)
 set(package_directory ${CMAKE_INSTALL_LIBDIR}/cmake/Purlin)
-install(EXPORT PurlinTargets NAMESPACE Purlin:: DESTINATION ${package_directory})
+install(EXPORT PurlinTargets NAMESPACE Purlin:: DESTINATION ${package_directory} COMPONENT devel)
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/PurlinConfig.cmake.in
   ${PROJECT_BINARY_DIR}/PurlinConfig.cmake INSTALL_DESTINATION ${package_directory}
   NO_SET_AND_CHECK_MACRO NO_CHECK_REQUIRED_COMPONENTS_MACRO)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/PurlinConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)  # 0.x: the API may change between minor versions
 install(FILES ${PROJECT_BINARY_DIR}/PurlinConfig.cmake ${PROJECT_BINARY_DIR}/PurlinConfigVersion.cmake
-  DESTINATION ${package_directory})
+  DESTINATION ${package_directory} COMPONENT devel)
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_LIBDIR BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX} OUTPUT_VARIABLE pc_libdir)
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_INCLUDEDIR BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX} OUTPUT_VARIABLE pc_includedir)
 file(RELATIVE_PATH pc_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 configure_file(${PROJECT_SOURCE_DIR}/cmake/purlin.pc.in ${PROJECT_BINARY_DIR}/purlin.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/purlin.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES ${PROJECT_BINARY_DIR}/purlin.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT devel)
 
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/CHANGELOG.md
   DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/python/purlin DESTINATION ${CMAKE_INSTALL_DATADIR}/purlin/python
-  FILES_MATCHING PATTERN "*.py")
+  FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN py.typed)
 foreach(folder docs examples)
   if(EXISTS ${PROJECT_SOURCE_DIR}/${folder})
     install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder}/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/${folder}

@@ -6,14 +6,17 @@ import shutil
 import subprocess
 import tempfile
 
-from ._library import PurlinError
+from ._library import PurlinError, own_command
 from ._range import Range
 
 
 def command():
-    """The path of the purlin command: $PURLIN, else the one in $PATH."""
+    """The path of the purlin command: $PURLIN, else this package's, else the one in $PATH."""
     named = os.environ.get("PURLIN")
-    found = named if named and os.access(named, os.X_OK) else None if named else shutil.which("purlin")
+    if named:
+        found = named if os.access(named, os.X_OK) else None
+    else:
+        found = own_command() or shutil.which("purlin")
     if not found:
         raise PurlinError(
             "the purlin command was not found%s; install Purlin or set PURLIN to its path"

@@ -93,6 +93,16 @@ class CublasLtLaunch(ctypes.Structure):
     ]
 
 
+# A wheel has the command and its libraries here; other installations have no such folder.
+TREE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_tree")
+
+
+def own_command():
+    """The command that this package brought along, "" for none."""
+    path = os.path.join(TREE, "bin", "purlin")
+    return path if os.access(path, os.X_OK) else ""
+
+
 def _candidates():
     named = os.environ.get("PURLIN_LIBRARY")
     if named:
@@ -100,7 +110,7 @@ def _candidates():
         return  # what the user named, or an error
     here = os.path.dirname(os.path.abspath(__file__))
     yield os.path.join(here, "libpurlin.so")
-    command = os.environ.get("PURLIN") or shutil.which("purlin")
+    command = os.environ.get("PURLIN") or own_command() or shutil.which("purlin")
     if command:
         root = os.path.dirname(os.path.dirname(os.path.realpath(command)))
         for folder in ("lib", "lib64", os.path.join("lib", os.uname().machine + "-linux-gnu")):

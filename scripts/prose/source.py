@@ -95,7 +95,7 @@ def _string_units(text, literals):
         end = stop
     result = []
     for unit in found:
-        unit.text = re.sub(r"\\n", BREAK, unit.text)
+        unit.text = re.sub(r"\\n|\|(?=\n*[A-Za-z0-9])", BREAK, unit.text)  # lists of texts have | between them
         unit.text = re.sub(r"\\[\"'\\]", "'", unit.text)
         unit.text = re.sub(r"\{[^{}\s]*\}|%[-\d.*]*[a-z]", "X", unit.text)
         if looks_like_prose(unit.text):

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/time.h"
 
+#include "base/os/wall_time.h"
+
 #include <fmt/format.h>
 
 #include <chrono>
 #include <ctime>
 #include <initializer_list>
+#include <limits>
 #include <thread>
 
 namespace purlin {
@@ -17,7 +20,9 @@ class SystemClock : public Clock {
     return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
   }
   std::int64_t wall_ns() override {
-    return std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count();
+    std::timespec now{};
+    ::clock_gettime(CLOCK_REALTIME, &now);
+    return wall_ns_of(now);
   }
   void sleep_ns(std::int64_t ns) override {
     std::this_thread::sleep_for(std::chrono::nanoseconds(ns));
@@ -31,8 +36,16 @@ Clock& system_clock() {
   return clock;
 }
 
+std::int64_t wall_ns_of(const std::timespec& time) {
+  constexpr std::int64_t kSecond = 1'000'000'000, kLast = std::numeric_limits<std::int64_t>::max();
+  if (time.tv_sec < 0) return 0;
+  if (time.tv_sec >= kLast / kSecond) return kLast;
+  return std::int64_t{time.tv_sec} * kSecond + time.tv_nsec;
+}
+
 std::string format_rfc3339(std::int64_t wall_ns) {
-  const std::time_t seconds = static_cast<std::time_t>(wall_ns / 1'000'000'000);
+  const std::int64_t behind = wall_ns % 1'000'000'000 < 0 ? 1 : 0;  // downwards, also before 1970
+  const std::time_t seconds = static_cast<std::time_t>(wall_ns / 1'000'000'000 - behind);
   std::tm parts{};
   gmtime_r(&seconds, &parts);
   char text[32];
@@ -42,7 +55,8 @@ std::string format_rfc3339(std::int64_t wall_ns) {
 
 std::string format_rfc3339_ns(std::int64_t wall_ns) {
   std::string text = format_rfc3339(wall_ns);
-  text.insert(text.size() - 1, fmt::format(".{:09}", wall_ns % 1'000'000'000));
+  const std::int64_t part = wall_ns % 1'000'000'000;
+  text.insert(text.size() - 1, fmt::format(".{:09}", part < 0 ? part + 1'000'000'000 : part));
   return text;
 }
 

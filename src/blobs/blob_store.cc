@@ -30,7 +30,14 @@ Result<std::unique_ptr<BlobStore>> open_blobs(const std::string& target) {
   if (starts_with(target, "s3://")) {
     PURLIN_ASSIGN(S3Config config, load_s3_config(target));
     PURLIN_ASSIGN(std::unique_ptr<HttpClient> http, make_curl_http());
-    return make_s3_blobs(std::move(config), std::move(http), system_clock(), seed);
+    std::unique_ptr<CredentialSource> credentials;
+    if (config.ambient != Ambient::kNone) {
+      PURLIN_ASSIGN(std::unique_ptr<HttpClient> asking, make_curl_http());
+      credentials = std::make_unique<CredentialSource>(config.ambient, config.region,
+                                                       std::move(asking), system_clock());
+    }
+    return make_s3_blobs(std::move(config), std::move(http), system_clock(), seed,
+                         std::move(credentials));
   }
   if (starts_with(target, "http://") || starts_with(target, "https://")) {
     PURLIN_ASSIGN(ServerConfig config, load_server_config(target));

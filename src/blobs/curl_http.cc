@@ -108,6 +108,7 @@ class CurlHttp : public HttpClient {
     set(CURLOPT_HEADERFUNCTION, &on_header);
     set(CURLOPT_HEADERDATA, &answer);
     set(CURLOPT_NOSIGNAL, 1L);
+    if (request.direct) set(CURLOPT_NOPROXY, "*");
     set(CURLOPT_PATH_AS_IS, 1L);  // what was signed is what is sent
     set(CURLOPT_FOLLOWLOCATION, 0L);
     set(CURLOPT_CONNECTTIMEOUT_MS, kConnectTimeoutMs);

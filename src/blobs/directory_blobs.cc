@@ -2,6 +2,7 @@
 #include "blobs/directory_blobs.h"
 
 #include "base/files.h"
+#include "base/os/wall_time.h"
 #include "base/sha256.h"
 #include "base/text.h"
 
@@ -84,7 +85,7 @@ class DirectoryBlobs : public BlobStore {
       // A file that went meanwhile, or a folder, is no object.
       if (::stat(join_path(path, name).c_str(), &info) != 0 || !S_ISREG(info.st_mode)) continue;
       found.push_back({folder + name, static_cast<std::uint64_t>(info.st_size),
-                       std::int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec});
+                       wall_ns_of(info.st_mtim)});
     }
     return found;
   }

@@ -23,6 +23,7 @@ struct HttpRequest {
   HttpHeaders headers;
   std::string_view body;
   double timeout_s = 120;
+  bool direct = false;  // through no proxy, also if the environment names one
   std::size_t max_bytes = std::size_t{64} << 20;  // of the answer's body
 };
 

@@ -17,8 +17,12 @@ constexpr std::size_t kMaxListing = std::size_t{16} << 20;
 
 class S3Blobs : public BlobStore {
  public:
-  S3Blobs(S3Config config, std::unique_ptr<HttpClient> http, Clock& clock, std::uint64_t seed)
-      : config_(std::move(config)), clock_(clock), http_(std::move(http), clock, seed) {
+  S3Blobs(S3Config config, std::unique_ptr<HttpClient> http, Clock& clock, std::uint64_t seed,
+          std::unique_ptr<CredentialSource> credentials)
+      : config_(std::move(config)),
+        clock_(clock),
+        http_(std::move(http), clock, seed),
+        credentials_(std::move(credentials)) {
     const std::string base = config_.base_url();
     const std::size_t host = base.find("://") + 3,
                       slash = std::min(base.find('/', host), base.size());
@@ -124,10 +128,35 @@ class S3Blobs : public BlobStore {
     if (!request.query.empty()) http.url += "?" + encoded_query(request.query);
     http.body = body;
     http.max_bytes = max_bytes;
-    return http_.send(name(), [&] {
-      http.headers = sign_s3(request, config_, clock_.wall_ns() / 1'000'000'000);
-      return http;
-    });
+    const auto send = [&]() -> Result<HttpResponse> {
+      PURLIN_TRY(renew_keys());
+      return http_.send(name(), [&] {
+        http.headers = sign_s3(request, config_, clock_.wall_ns() / 1'000'000'000);
+        return http;
+      });
+    };
+    Result<HttpResponse> answer = send();
+    if (!credentials_ || !answer.is_ok() || (answer->status != 400 && answer->status != 403))
+      return answer;
+    // Keys may end early: the role was changed, or this machine's clock is behind.
+    const std::string code = parse_s3_error(answer->body).code;
+    if (code != "ExpiredToken" && code != "InvalidToken") return answer;
+    credentials_->forget();
+    return send();
+  }
+
+  Status renew_keys() {
+    if (!credentials_) return Status::ok();
+    Result<Credentials> current = credentials_->current();
+    if (!current.is_ok())
+      return error(Code::kUnavailable,
+                   "no credentials for '{}': {}; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
+                   "or give the machine a role",
+                   name(), current.status().message());
+    config_.access_key = std::move(current->access_key);
+    config_.secret_key = std::move(current->secret_key);
+    config_.session_token = std::move(current->session_token);
+    return Status::ok();
   }
 
   Status failure(std::string_view verb, const std::string& key, const HttpResponse& answer) const {
@@ -148,17 +177,20 @@ class S3Blobs : public BlobStore {
                  reason.message.substr(0, 300), advice);
   }
 
-  const S3Config config_;
+  S3Config config_;
   Clock& clock_;
   PatientHttp http_;
+  const std::unique_ptr<CredentialSource> credentials_;
   std::string origin_, host_, root_;  // "http://h:1", "h:1", "/bucket" or ""
 };
 
 }  // namespace
 
 std::unique_ptr<BlobStore> make_s3_blobs(S3Config config, std::unique_ptr<HttpClient> http,
-                                         Clock& clock, std::uint64_t seed) {
-  return std::make_unique<S3Blobs>(std::move(config), std::move(http), clock, seed);
+                                         Clock& clock, std::uint64_t seed,
+                                         std::unique_ptr<CredentialSource> credentials) {
+  return std::make_unique<S3Blobs>(std::move(config), std::move(http), clock, seed,
+                                   std::move(credentials));
 }
 
 }  // namespace purlin::blobs

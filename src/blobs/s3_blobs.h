@@ -14,8 +14,10 @@
 
 namespace purlin::blobs {
 
-// `clock` outlives the store; `seed` spreads the pauses of several clients.
+// `clock` outlives the store; `seed` spreads the pauses of several clients. `credentials`: of a
+// config whose keys come from the machine; null where the config has them.
 std::unique_ptr<BlobStore> make_s3_blobs(S3Config config, std::unique_ptr<HttpClient> http,
-                                         Clock& clock, std::uint64_t seed);
+                                         Clock& clock, std::uint64_t seed,
+                                         std::unique_ptr<CredentialSource> credentials = nullptr);
 
 }  // namespace purlin::blobs

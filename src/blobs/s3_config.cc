@@ -95,13 +95,16 @@ Result<S3Config> load_s3_config(std::string_view target) {
   config.access_key = variable("AWS_ACCESS_KEY_ID");
   config.secret_key = variable("AWS_SECRET_ACCESS_KEY");
   config.session_token = variable("AWS_SESSION_TOKEN");
+  const auto complete = [&] { return !config.access_key.empty() && !config.secret_key.empty(); };
+  if (!complete() && has_web_identity()) config.ambient = Ambient::kWebIdentity;
   for (auto* place : {&credentials, &settings})
-    if (config.access_key.empty() || config.secret_key.empty()) {
+    if (!complete() && config.ambient == Ambient::kNone) {
       config.access_key = (*place)["aws_access_key_id"];
       config.secret_key = (*place)["aws_secret_access_key"];
       config.session_token = (*place)["aws_session_token"];
     }
-  if (config.access_key.empty() || config.secret_key.empty())
+  if (!complete() && config.ambient == Ambient::kNone) config.ambient = machine_credentials();
+  if (!complete() && config.ambient == Ambient::kNone)
     return error(
         Code::kUnavailable,
         "no credentials for '{}': set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give "

@@ -51,8 +51,11 @@ class LoadS3Config : public testing::Test {
     folder_ = make_temporary_directory("purlin-s3").value();
     for (const char* name :
          {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_REGION",
-          "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_PROFILE"})
+          "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_PROFILE",
+          "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+          "AWS_CONTAINER_CREDENTIALS_FULL_URI"})
       ::unsetenv(name);
+    ::setenv("AWS_EC2_METADATA_DISABLED", "true", 1);
     ::setenv("AWS_SHARED_CREDENTIALS_FILE", (folder_ + "/credentials").c_str(), 1);
     ::setenv("AWS_CONFIG_FILE", (folder_ + "/config").c_str(), 1);
   }
@@ -68,6 +71,27 @@ TEST_F(LoadS3Config, SaysHowToGiveCredentials) {
   const Status status = load_s3_config("s3://bucket").status();
   EXPECT_EQ(status.code(), Code::kUnavailable);
   EXPECT_NE(status.message().find("AWS_ACCESS_KEY_ID"), std::string::npos);
+}
+
+TEST_F(LoadS3Config, AsksTheMachineLast) {
+  ::unsetenv("AWS_EC2_METADATA_DISABLED");
+  EXPECT_EQ(load_s3_config("s3://bucket")->ambient, Ambient::kInstance);
+  ::setenv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "/role", 1);
+  EXPECT_EQ(load_s3_config("s3://bucket")->ambient, Ambient::kContainer);
+  ASSERT_TRUE(write_atomic(folder_ + "/credentials",
+                           "[default]\naws_access_key_id=A\naws_secret_access_key=S\n")
+                  .is_ok());
+  EXPECT_EQ(load_s3_config("s3://bucket")->ambient, Ambient::kNone);
+  EXPECT_EQ(load_s3_config("s3://bucket")->access_key, "A");
+  // A web identity comes before the files, as in Amazon's tools.
+  ::setenv("AWS_WEB_IDENTITY_TOKEN_FILE", "/t", 1);
+  EXPECT_EQ(load_s3_config("s3://bucket")->access_key, "A") << "without a role";
+  ::setenv("AWS_ROLE_ARN", "arn:aws:iam::1:role/r", 1);
+  EXPECT_EQ(load_s3_config("s3://bucket")->ambient, Ambient::kWebIdentity);
+  EXPECT_EQ(load_s3_config("s3://bucket")->access_key, "");
+  ::setenv("AWS_ACCESS_KEY_ID", "B", 1);
+  ::setenv("AWS_SECRET_ACCESS_KEY", "R", 1);
+  EXPECT_EQ(load_s3_config("s3://bucket")->ambient, Ambient::kNone);
 }
 
 TEST_F(LoadS3Config, TakesFilesThenTheEnvironment) {

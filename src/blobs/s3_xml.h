@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The answers of S3 in XML: pages of a listing, and errors. The parser reads only the needed
-// elements, in bounded space. It skips attributes, comments and unknown elements. Pure functions.
+// The answers of S3 and of its token service in XML: pages of a listing, errors, credentials. What
+// is no XML, or cut, is an error. Entities that a document declares are not expanded. Pure
+// functions.
 #pragma once
 
 #include "blobs/blob_store.h"
+#include "blobs/credentials.h"
 
 #include <string>
 #include <string_view>
@@ -22,5 +24,8 @@ struct S3Error {
   std::string code, message;  // "" where absent
 };
 S3Error parse_s3_error(std::string_view xml);
+
+// The answer to AssumeRoleWithWebIdentity. kInvalid without keys.
+Result<Credentials> parse_assumed_role(std::string_view xml);
 
 }  // namespace purlin::blobs

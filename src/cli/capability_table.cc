@@ -13,15 +13,15 @@ std::string render_capabilities(const std::vector<Capability>& capabilities,
     const Style style = capability.state == CapabilityState::kOk         ? Style::kGreen
                         : capability.state == CapabilityState::kDegraded ? Style::kYellow
                                                                          : Style::kRed;
-    table.row({terminal.paint(style, state_name(capability.state)), capability.title,
-               capability.evidence});
-    if (capability.fix.empty()) continue;
     const Capability& first =
         *std::find_if(capabilities.begin(), capabilities.end(),
                       [&](const Capability& other) { return other.fix == capability.fix; });
-    table.row({"", "",
-               fmt::format("{} {}", terminal.paint(Style::kBold, "fix:"),
-                           &first == &capability ? capability.fix : "see " + first.title)});
+    // A fix is written once, where it is needed first.
+    const bool repeated = !capability.fix.empty() && &first != &capability;
+    table.row({terminal.paint(style, state_name(capability.state)), capability.title,
+               capability.evidence + (repeated ? "; see " + first.title : "")});
+    if (capability.fix.empty() || repeated) continue;
+    table.row({"", "", fmt::format("{} {}", terminal.paint(Style::kBold, "fix:"), capability.fix)});
   }
   return table.render(terminal);
 }

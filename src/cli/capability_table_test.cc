@@ -35,7 +35,7 @@ TEST(CapabilityTable, AnAdviceIsPrintedOnce) {
   all.push_back({"clocks", "Clocks", CapabilityState::kMissing, "not readable", "install it"});
   const std::string text = render_capabilities(all, Terminal(false, false, true, 100));
   EXPECT_EQ(text.find("install it"), text.rfind("install it"));
-  EXPECT_NE(text.find("fix: see CUPTI\n"), std::string::npos);
+  EXPECT_NE(text.find("not readable; see CUPTI\n"), std::string::npos);
 }
 
 }  // namespace

@@ -29,8 +29,7 @@ constexpr std::int64_t kCollectLookNs = 50'000'000;  // for Ctrl-C
 // Sends in its own thread: reading captures does not wait for a server.
 class Sender {
  public:
-  explicit Sender(fleet::Shipper& shipper)
-      : shipper_(shipper), thread_([this] { run(); }) {}
+  explicit Sender(fleet::Shipper& shipper) : shipper_(shipper), thread_([this] { run(); }) {}
   ~Sender() {
     {
       const std::lock_guard lock(mutex_);
@@ -79,35 +78,37 @@ class Collect : public Command {
     return "Read the captures of this node and send them to a server";
   }
   VerbText text() const override {
-    return {.description =
-                "One process per node. In each period it reads what captures have sealed, folds "
-                "it to sketches per kernel, shape, device and run, and sends it to a `purlin "
-                "serve`. Programs are captured by `purlin profile` or with the variables of "
-                "`purlin env`.",
-            .more =
-                "Batches wait in --state while the server is away, up to --spool-limit. A kill or "
-                "a restart loses nothing and doubles nothing. GET /healthz and GET /metrics on "
-                "--listen report the state. Run it as root to read the captures of all users.",
-            .examples = {{"purlin collect --server https://fleet:8717 --token-file /etc/purlin/token"},
-                         {"purlin collect --counters -- purlin profile --counters all -- ./app",
-                          "With the hardware counters that dcgm-exporter uses else"},
-                         {"purlin collect --once --server http://127.0.0.1:8717",
-                          "Reads and sends what there is, and ends"}},
-            .exit_codes = {{0, "Stopped"}, {2, "Error"}, {3, "--once: batches still wait"}},
-            .see = {"docs/guide/collect.md"}};
+    return {
+        .description =
+            "One process per node. In each period it reads what captures have sealed, folds "
+            "it to sketches per kernel, shape, device and run, and sends it to a `purlin "
+            "serve`. Programs are captured by `purlin profile` or with the variables of "
+            "`purlin env`.",
+        .more =
+            "Batches wait in --state while the server is away, up to --spool-limit. A kill or "
+            "a restart loses nothing and doubles nothing. GET /healthz and GET /metrics on "
+            "--listen report the state. Run it as root to read the captures of all users.",
+        .examples = {{"purlin collect --server https://fleet:8717 --token-file /etc/purlin/token"},
+                     {"purlin collect --counters -- purlin profile --counters all -- ./app",
+                      "With the hardware counters that dcgm-exporter uses else"},
+                     {"purlin collect --once --server http://127.0.0.1:8717",
+                      "Reads and sends what there is, and ends"}},
+        .exit_codes = {{0, "Stopped"}, {2, "Error"}, {3, "--once: batches still wait"}},
+        .see = {"docs/guide/collect.md"}};
   }
   void declare(Flags& flags) override {
     flags.option("--server", server_, "URL of `purlin serve`", "URL");
     flags.option("--token-file", token_file_, "File with the token, scope ingest", "FILE");
     flags.list("--spool", spools_, "Folder of captures, or of folders of captures", "DIR");
     flags.list("--temporary", temporary_,
-               "Folder in which `purlin profile` makes its spools (default: TMPDIR or /tmp)", "DIR");
+               "Folder in which `purlin profile` makes its spools (default: TMPDIR or /tmp)",
+               "DIR");
     flags.option("--state", state_, "Folder for batches and positions", "DIR");
     flags.option("--node", node_, "Name of this node (default: the host's)");
     flags.option("--period", period_, "Time between two batches", "TIME");
     flags.option("--spool-limit", limit_, "Maximum size of the batches that wait", "SIZE");
-    flags.option("--listen", listen_, "Port on 127.0.0.1 for /healthz and /metrics; 0 = any, - = none",
-                 "PORT");
+    flags.option("--listen", listen_,
+                 "Port on 127.0.0.1 for /healthz and /metrics; 0 = any, - = none", "PORT");
     flags.option("--stop-above", stop_above_,
                  "Overhead above which the capture of a process is stopped; 0% = never", "PERCENT");
     flags.option("--kubelet-logs", kubelet_logs_, "Folder of the kubelet's log links", "DIR");
@@ -159,9 +160,8 @@ Result<fleet::CollectorOptions> Collect::collector_options() const {
   for (auto* folders : {&options.spools.folders, &options.spools.temporary})
     for (std::string& folder : *folders) folder = absolute_path(folder);
   options.remove_read = !keep_;
-  const std::string share = ends_with(stop_above_, "%")
-                                ? stop_above_.substr(0, stop_above_.size() - 1)
-                                : stop_above_;
+  const std::string share =
+      ends_with(stop_above_, "%") ? stop_above_.substr(0, stop_above_.size() - 1) : stop_above_;
   const std::optional<double> percent = parse_double(share);
   if (!percent || *percent < 0 || *percent > 100)
     return error(Code::kInvalid, "--stop-above '{}' is not a share such as 5%", stop_above_);
@@ -183,7 +183,8 @@ Result<fleet::BatchSpoolOptions> Collect::spool_options() const {
 // the next period.
 void Collect::watch(fleet::Collector& collector, Log& log) const {
   Clock& clock = system_clock();
-  Random random(static_cast<std::uint64_t>(clock.wall_ns()) ^ static_cast<std::uint64_t>(::getpid()));
+  Random random(static_cast<std::uint64_t>(clock.wall_ns()) ^
+                static_cast<std::uint64_t>(::getpid()));
   const double period_ns = period_s_ * 1e9;
   std::int64_t next = clock.monotonic_ns();
   std::string said;

@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/frame/command.h"
 #include "cli/frame/next_step.h"
+#include "cli/machine_limits.h"
 #include "cli/tune/kernels_directory.h"
 #include "gpu/capabilities.h"
 #include "gpu/registry.h"
@@ -85,6 +86,7 @@ class DoctorCommand : public Command {
     capabilities.push_back(profile::examine_spool());
     capabilities.push_back(cache::examine_directory());
     capabilities.push_back(kernel_samples());
+    capabilities.push_back(examine_limits(read_limits("/")));
     if (json_) {
       Json document = new_document("purlin.doctor/1", environment);
       document.set("usable", !devices.empty());

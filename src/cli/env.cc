@@ -55,7 +55,7 @@ class Env : public Command {
                 "--spool while the program runs.",
             .more =
                 "For a shell, the folder DIR/uid-NUMBER is made, which only this user can enter. "
-                "Set PURLIN_BUILD to the version of the code, or give --build: fleet queries "
+                "Set PURLIN_BUILD_LABEL to the version of the code, or give --build: fleet queries "
                 "compare builds by it.",
             .examples = {{"eval \"$(purlin env)\" && python3 train.py"},
                          {"purlin env --format kubernetes --build v1.4",
@@ -65,9 +65,12 @@ class Env : public Command {
   }
   void declare(Flags& flags) override {
     flags.option("--spool", spool_, "Folder that the collector watches", "DIR");
-    flags.option("--format", format_, {"Form of the output", "", {{"sh", "Lines for eval"},
-                                                                  {"file", "NAME=VALUE, as --env-file takes it"},
-                                                                  {"kubernetes", "YAML of a container's env"}}},
+    flags.option("--format", format_,
+                 {"Form of the output",
+                  "",
+                  {{"sh", "Lines for eval"},
+                   {"file", "NAME=VALUE, as --env-file takes it"},
+                   {"kubernetes", "YAML of a container's env"}}},
                  "FORMAT");
     flags.option("--build", build_, "Label of the code's version");
     flags.option("--budget", budget_, "Share of the program's time that capture may take",
@@ -79,8 +82,8 @@ class Env : public Command {
     profile::CaptureOptions options;
     options.build = build_;
     options.windows = profile::Choice::kOn;
-    const auto budget = parse_double(ends_with(budget_, "%") ? budget_.substr(0, budget_.size() - 1)
-                                                             : budget_);
+    const auto budget =
+        parse_double(ends_with(budget_, "%") ? budget_.substr(0, budget_.size() - 1) : budget_);
     if (!budget || *budget <= 0 || *budget > 100)
       return error(Code::kInvalid, "--budget '{}' is not a share such as 1%", budget_);
     options.budget = *budget / 100;

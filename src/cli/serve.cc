@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/frame/answer.h"
 #include "cli/frame/command.h"
+#include "cli/frame/events.h"
 #include "cli/frame/interrupt.h"
 #include "fleet/alerts/watcher.h"
 #include "fleet/api/backlog_api.h"
@@ -116,12 +117,9 @@ class Tender {
  public:
   Tender(fleet::CacheApi& api, fleet::StoreGate& gate, fleet::RawFolder raws, double keep_s,
          Log& log)
-      : api_(api),
-        gate_(gate),
-        raws_(std::move(raws)),
-        keep_s_(keep_s),
-        log_(log),
-        thread_([this] { run(); }) {}
+      : api_(api), gate_(gate), raws_(std::move(raws)), keep_s_(keep_s), log_(log), thread_([this] {
+          run();
+        }) {}
   ~Tender() {
     {
       const std::lock_guard lock(mutex_);
@@ -312,6 +310,7 @@ class Serve : public Command {
     flags.flag("--log-requests", log_requests_, "Print a line for each request on stderr");
     flags.flag("--json", json_,
                {"Print the address as one JSON document", "The schema is purlin.serve/1."});
+    events_.declare(flags);
   }
 
   Result<int> run(Context& context) override {
@@ -335,6 +334,11 @@ class Serve : public Command {
     }
     fleet::ServiceOptions options;
     options.log_requests = log_requests_;
+    PURLIN_TRY(events_.begin(context, name(), json_));
+    if (events_.on())
+      options.on_request = [this](const Json& request) {
+        events_.write("request", {{"request", request}});
+      };
     fleet::TokenFile token_file(token_file_);
     if (!token_file_.empty()) {
       PURLIN_ASSIGN(options.tokens, fleet::Tokens::load(token_file_));
@@ -394,15 +398,17 @@ class Serve : public Command {
     PURLIN_ASSIGN(const std::unique_ptr<fleet::HttpServer> server,
                   fleet::HttpServer::start(http, service));
     started.store(server.get());
-    answer(context, json_,
-           document_of("purlin.serve/1", {{"url", server->url()},
-                                          {"directory", data},
-                                          {"stored_bytes", api->stored_bytes()},
-                                          {"quota_bytes", api->options().quota_bytes},
-                                          {"tokens", !open}}),
-           fmt::format("serving {} from {} ({})\n", server->url(), data,
-                       open ? "no tokens: every user of this machine may write" : "with tokens"));
-    if (demo_ && !json_) context.print(demo_text(server->url()));
+    const Json address = document_of("purlin.serve/1", {{"url", server->url()},
+                                                        {"directory", data},
+                                                        {"stored_bytes", api->stored_bytes()},
+                                                        {"quota_bytes", api->options().quota_bytes},
+                                                        {"tokens", !open}});
+    events_.write("listening", {{"document", address}});
+    if (!events_.on())
+      answer(context, json_, address,
+             fmt::format("serving {} from {} ({})\n", server->url(), data,
+                         open ? "no tokens: every user of this machine may write" : "with tokens"));
+    if (demo_ && !json_ && !events_.on()) context.print(demo_text(server->url()));
     std::fflush(context.out);
     if (alerts.url.empty()) alerts.url = server->url();
     std::optional<fleet::Courier> courier;
@@ -425,6 +431,7 @@ class Serve : public Command {
     api->stop_tending();  // a request may do so, too
     server->stop(*grace);
     watching.store(nullptr);
+    events_.result(Json(), kExitOk);
     return kExitOk;
   }
 
@@ -454,6 +461,7 @@ class Serve : public Command {
               grace_ = "10s", store_, keep_ = "90d";
   std::string alerts_;
   bool log_requests_ = false, hash_tokens_ = false, json_ = false, demo_ = false;
+  Events events_;
 };
 
 }  // namespace

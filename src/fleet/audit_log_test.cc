@@ -44,10 +44,14 @@ TEST_F(AuditLogTest, IsRotatedBySizeAndKeepsFourOlderFiles) {
 }
 
 TEST_F(AuditLogTest, APieceOfALineIsCutOff) {
-  { ASSERT_TRUE(AuditLog::open(path_).value()->write({1, "a", "p", "k", "PUT", "/x", 200, 0}).is_ok()); }
+  {
+    ASSERT_TRUE(
+        AuditLog::open(path_).value()->write({1, "a", "p", "k", "PUT", "/x", 200, 0}).is_ok());
+  }
   const std::string whole = read_file(path_).value();
   ASSERT_TRUE(write_atomic(path_, whole + "{\"time\": \"19").is_ok());
-  ASSERT_TRUE(AuditLog::open(path_).value()->write({2, "b", "p", "k", "PUT", "/x", 200, 0}).is_ok());
+  ASSERT_TRUE(
+      AuditLog::open(path_).value()->write({2, "b", "p", "k", "PUT", "/x", 200, 0}).is_ok());
   const auto lines = split(read_file(path_).value(), '\n');
   ASSERT_EQ(lines.size(), 3U);
   EXPECT_EQ(Json::parse(lines[1]).value()["token"].as_string(), "b");

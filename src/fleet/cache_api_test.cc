@@ -238,7 +238,7 @@ TEST_F(CacheApiTest, WhatIsAcknowledgedSurvivesAPowerCut) {
       EXPECT_EQ(ask("GET", at(key)).body, bytes) << "power cut at point " << points;
     const HttpAnswer index = ask("GET", at("index.json"));
     EXPECT_TRUE(indexes.empty() || indexes.count(index.status == 404 ? "" : index.body) > 0)
-        << points;
+        << points << ": " << index.status << " " << index.body;
     api_ = std::move(at_work);
   };
   for (std::uint64_t generation = 1; generation < 4; ++generation) {

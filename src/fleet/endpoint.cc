@@ -58,11 +58,13 @@ Json parameter_json(std::string_view name, std::string_view place, std::string_v
 }
 
 Json answers_json(const Endpoint& endpoint) {
-  Json good = Json::object({{"description", endpoint.answer.empty() ? std::string("done")
-                                                                    : std::string(endpoint.answer)}});
+  Json good =
+      Json::object({{"description", endpoint.answer.empty() ? std::string("done")
+                                                            : std::string(endpoint.answer)}});
   if (!endpoint.answer.empty())
-    good.set("content",
-             Json::object({{"application/json", Json::object({{"schema", text_schema("object")}})}}));
+    good.set(
+        "content",
+        Json::object({{"application/json", Json::object({{"schema", text_schema("object")}})}}));
   Json bad = Json::object({{"description", "purlin.error/1"}});
   Json answers = Json::object({{"2XX", std::move(good)}});
   answers.set("default", std::move(bad));
@@ -152,8 +154,10 @@ Result<NamedValues> parse_query(std::string_view target, const Endpoint& endpoin
       for (const Parameter& parameter : endpoint.parameters) names.emplace_back(parameter.name);
       return error(Code::kInvalid, "this path takes the parameters: {}", join(names, ", "));
     }
-    const auto value = percent_decoded(std::string_view(part).substr(std::min(equals + 1, part.size())));
-    if (!value) return error(Code::kInvalid, "the value of '{}' is not percent-encoded", known->name);
+    const auto value =
+        percent_decoded(std::string_view(part).substr(std::min(equals + 1, part.size())));
+    if (!value)
+      return error(Code::kInvalid, "the value of '{}' is not percent-encoded", known->name);
     if (!value_of(values, name).empty())
       return error(Code::kInvalid, "the parameter '{}' is there twice", known->name);
     values.emplace_back(name, *value);

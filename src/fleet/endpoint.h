@@ -28,8 +28,8 @@ const std::string& value_of(const NamedValues& values, std::string_view name);
 struct Request {
   const HttpHead& head;
   const std::string& body;
-  NamedValues path{};   // of `{name}`
-  NamedValues query{};  // decoded, each name once
+  NamedValues path{};    // of `{name}`
+  NamedValues query{};   // decoded, each name once
   std::string holder{};  // of the token
 };
 

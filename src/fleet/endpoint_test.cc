@@ -11,10 +11,12 @@ namespace {
 Endpoints made_endpoints() {
   const auto none = [](const Request&) { return HttpAnswer(); };
   Endpoints endpoints;
-  endpoints.add({"GET", "/v1/things", Scope::kRead, "list", "", "", {{"a", "string", ""}}, 0, none});
+  endpoints.add(
+      {"GET", "/v1/things", Scope::kRead, "list", "", "", {{"a", "string", ""}}, 0, none});
   endpoints.add({"GET", "/v1/things/{name}", Scope::kRead, "get", "", "", {}, 0, none});
   endpoints.add({"PUT", "/v1/things/{name}", Scope::kWrite, "put", "", "", {}, 9, none});
-  endpoints.add({"GET", "/v1/things/{name}/files/{path...}", Scope::kRead, "file", "", "", {}, 0, none});
+  endpoints.add(
+      {"GET", "/v1/things/{name}/files/{path...}", Scope::kRead, "file", "", "", {}, 0, none});
   return endpoints;
 }
 
@@ -23,7 +25,8 @@ TEST(Endpoints, AreFoundByMethodAndPath) {
   const auto kind = [&](const char* method, const char* target) -> std::string {
     const auto match = all.find(method, target);
     if (!match.is_ok()) return "none";
-    return match->endpoint == nullptr ? "allow " + match->allow : std::string(match->endpoint->kind);
+    return match->endpoint == nullptr ? "allow " + match->allow
+                                      : std::string(match->endpoint->kind);
   };
   EXPECT_EQ(kind("GET", "/v1/things"), "list");
   EXPECT_EQ(kind("HEAD", "/v1/things?a=1"), "list");
@@ -31,9 +34,9 @@ TEST(Endpoints, AreFoundByMethodAndPath) {
   EXPECT_EQ(kind("PUT", "/v1/things/x"), "put");
   EXPECT_EQ(kind("GET", "/v1/things/x/files/a/b"), "file");
   EXPECT_EQ(kind("DELETE", "/v1/things/x"), "allow GET, HEAD, PUT");
-  for (const char* target : {"", "/", "x", "*", "/v1", "/v1/things/", "/v1/things//", "/v1/thingsx",
-                             "/v1/things/x/", "/v1/things/x/files", "/v1/things/x/files/",
-                             "//v1/things", "http://h/v1/things"})
+  for (const char* target :
+       {"", "/", "x", "*", "/v1", "/v1/things/", "/v1/things//", "/v1/thingsx", "/v1/things/x/",
+        "/v1/things/x/files", "/v1/things/x/files/", "//v1/things", "http://h/v1/things"})
     EXPECT_EQ(kind("GET", target), "none") << target;
   const auto match = all.find("GET", "/v1/things/x%2F/files/a/../b?c");
   EXPECT_EQ(value_of(match->path, "name"), "x%2F");
@@ -47,8 +50,8 @@ TEST(Endpoints, TakeTheirOwnParametersOnce) {
   EXPECT_EQ(value_of(parse_query("/v1/things?a=x%26y+z%2B", list).value(), "a"), "x&y z+");
   EXPECT_TRUE(parse_query("/v1/things?", list)->empty());
   EXPECT_EQ(value_of(parse_query("/v1/things?a", list).value(), "a"), "");
-  for (const char* target : {"/v1/things?b=1", "/v1/things?a=1&a=2", "/v1/things?a=%", "/v1/things?a=%2",
-                             "/v1/things?a=%gg", "/v1/things?=1"})
+  for (const char* target : {"/v1/things?b=1", "/v1/things?a=1&a=2", "/v1/things?a=%",
+                             "/v1/things?a=%2", "/v1/things?a=%gg", "/v1/things?=1"})
     EXPECT_FALSE(parse_query(target, list).is_ok()) << target;
 }
 

@@ -20,8 +20,8 @@
 namespace purlin::fleet {
 
 struct HttpServerOptions {
-  std::string address = "127.0.0.1";  // IPv4 or IPv6, no name
-  std::uint16_t port = 0;             // 0: one that is free
+  std::string address = "127.0.0.1";         // IPv4 or IPv6, no name
+  std::uint16_t port = 0;                    // 0: one that is free
   std::string tls_certificate{}, tls_key{};  // PEM files; "" = no TLS
   int network_threads = 2, handler_threads = 8;
   std::size_t max_connections = 4096;  // one more costs the idlest of the peer that has most

@@ -148,7 +148,8 @@ TEST_F(HttpTlsTest, SpeaksNoOldVersionAndNoPlainText) {
   char bytes[256];
   ssize_t got = 0;
   std::string text;
-  while ((got = ::recv(fd, bytes, sizeof bytes, 0)) > 0) text.append(bytes, static_cast<std::size_t>(got));
+  while ((got = ::recv(fd, bytes, sizeof bytes, 0)) > 0)
+    text.append(bytes, static_cast<std::size_t>(got));
   EXPECT_EQ(text.find("HTTP"), std::string::npos);
   ::close(fd);
 }

@@ -16,8 +16,8 @@ Status TlsContext::load(const std::string& certificate, const std::string& key) 
   boost::system::error_code code;
   auto made = std::make_shared<ssl::context>(ssl::context::tls_server);
   made->set_options(ssl::context::default_workarounds | ssl::context::no_sslv2 |
-                        ssl::context::no_sslv3 | ssl::context::no_tlsv1 |
-                        ssl::context::no_tlsv1_1 | ssl::context::no_compression,
+                        ssl::context::no_sslv3 | ssl::context::no_tlsv1 | ssl::context::no_tlsv1_1 |
+                        ssl::context::no_compression,
                     code);
   SSL_CTX_set_cipher_list(made->native_handle(), kCiphers);
   // A client that renegotiates makes the server compute: it is not needed for anything.

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fleet/metrics.h"
 
+#include "base/text.h"
+#include "base/version.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -59,6 +62,34 @@ std::string RequestMetrics::text() const {
 std::string RequestMetrics::single(std::string_view name, std::string_view type,
                                    std::string_view help, double value) {
   return heading(name, type, help) + fmt::format("{} {}\n", name, value);
+}
+
+std::string build_info() {
+  return heading("purlin_build_info", "gauge", "The version of this server; always 1.") +
+         fmt::format("purlin_build_info{{version=\"{}\"}} 1\n", version());
+}
+
+bool wants_openmetrics(std::string_view accept) {
+  return accept.find("application/openmetrics-text") != std::string_view::npos;
+}
+
+std::string to_openmetrics(std::string_view text) {
+  std::string out;
+  for (const std::string& line : split(text, '\n')) {
+    if (line.empty()) continue;
+    const std::vector<std::string> words = split(line, ' ');
+    if (words.size() < 4 || words[0] != "#") {
+      out += line + "\n";
+      continue;
+    }
+    // "# TYPE NAME counter": the family of a counter or of an info is named without its ending.
+    std::string family = words[2], rest = line.substr(line.find(words[2]) + words[2].size());
+    for (const std::string_view ending : {"_total", "_info"})
+      if (ends_with(family, ending)) family.resize(family.size() - ending.size());
+    if (words[1] == "TYPE" && ends_with(words[2], "_info")) rest = " info";
+    out += fmt::format("# {} {}{}\n", words[1], family, rest);
+  }
+  return out + "# EOF\n";
 }
 
 }  // namespace purlin::fleet

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // RequestMetrics: how many requests of each kind there were, what came of them and how long they
-// took, as Prometheus reads it. Bounded: kinds are the caller's few. [MT] every method.
+// took, as Prometheus reads it; the same text as OpenMetrics 1.0. Bounded: kinds are the caller's
+// few. [MT] every method.
 #pragma once
 
 #include <array>
@@ -38,5 +39,13 @@ class RequestMetrics {
   std::map<std::string, Latency, std::less<>> latencies_;
   std::uint64_t received_ = 0, sent_ = 0;
 };
+
+// purlin_build_info, with the version as label.
+std::string build_info();
+
+// By a request's Accept header.
+bool wants_openmetrics(std::string_view accept);
+// A text of Prometheus' format as OpenMetrics: families of counters without _total, the end marked.
+std::string to_openmetrics(std::string_view text);
 
 }  // namespace purlin::fleet

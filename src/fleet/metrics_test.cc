@@ -31,5 +31,24 @@ TEST(RequestMetrics, AreWhatPrometheusReads) {
   EXPECT_EQ(text.find("seconds_count{kind=\"refused\"}"), std::string::npos);
 }
 
+TEST(OpenMetrics, NamesFamiliesWithoutTheirEnding) {
+  const std::string text =
+      build_info() + RequestMetrics::single("purlin_x_total", "counter", "Requests ever.", 3) +
+      RequestMetrics::single("purlin_bytes", "gauge", "Bytes.", 1);
+  const std::string open = to_openmetrics(text);
+  for (const char* line :
+       {"# TYPE purlin_build info\n", "purlin_build_info{version=\"", "# TYPE purlin_x counter\n",
+        "# HELP purlin_x Requests ever.\n", "purlin_x_total 3\n", "# TYPE purlin_bytes gauge\n"})
+    EXPECT_NE(open.find(line), std::string::npos) << line << "in\n" << open;
+  EXPECT_TRUE(open.ends_with("\n# EOF\n")) << open;
+  EXPECT_EQ(open.find("# TYPE purlin_x_total"), std::string::npos);
+}
+
+TEST(OpenMetrics, IsAskedForByName) {
+  EXPECT_TRUE(wants_openmetrics("application/openmetrics-text;version=1.0.0;q=0.8,text/plain"));
+  EXPECT_FALSE(wants_openmetrics("text/plain;version=0.0.4"));
+  EXPECT_FALSE(wants_openmetrics(""));
+}
+
 }  // namespace
 }  // namespace purlin::fleet

@@ -26,7 +26,8 @@ double RateLimiter::take(const Tokens::Holder& holder, std::uint64_t bytes, std:
   const auto [found, added] = buckets_.try_emplace(holder.id);
   Bucket& bucket = found->second;
   if (added) bucket = {most_requests, most_bytes, now_ns};
-  const double passed_s = static_cast<double>(std::max<std::int64_t>(0, now_ns - bucket.filled_ns)) / 1e9;
+  const double passed_s =
+      static_cast<double>(std::max<std::int64_t>(0, now_ns - bucket.filled_ns)) / 1e9;
   bucket.filled_ns = std::max(bucket.filled_ns, now_ns);
   bucket.requests = std::min(most_requests, bucket.requests + passed_s * limits.requests_per_s);
   bucket.bytes = std::min(most_bytes, bucket.bytes + passed_s * limits.bytes_per_s);

@@ -17,7 +17,8 @@ Status read_query(std::string_view query, Route* route) {
   for (const std::string& part : split(query, '&')) {
     const std::size_t equals = std::min(part.find('='), part.size());
     const std::string name = part.substr(0, equals);
-    const auto value = percent_decoded(std::string_view(part).substr(std::min(equals + 1, part.size())));
+    const auto value =
+        percent_decoded(std::string_view(part).substr(std::min(equals + 1, part.size())));
     if (!value || (name != "folder" && name != "after"))
       return error(Code::kInvalid, "a list takes 'folder' and 'after', no other parameters");
     (name == "folder" ? route->folder : route->after) = *value;

@@ -53,8 +53,8 @@ TEST(Route, RefusesWhatLeadsElsewhere) {
 }
 
 TEST(Route, RefusesOtherMethods) {
-  for (const char* target : {"/v1/caches", "/v1/caches/team",
-                             "/v1/caches/team/objects?folder=a/", "/v1/caches/team/objects/a"})
+  for (const char* target : {"/v1/caches", "/v1/caches/team", "/v1/caches/team/objects?folder=a/",
+                             "/v1/caches/team/objects/a"})
     EXPECT_EQ(parse_route("POST", target).status().code(), Code::kInvalid) << target;
 }
 

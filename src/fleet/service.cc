@@ -38,8 +38,8 @@ HttpAnswer unknown_token(bool without) {
 
 HttpAnswer come_back(int status, std::string_view message, double seconds) {
   HttpAnswer answer = error_answer(status, message);
-  answer.headers.emplace_back("Retry-After",
-                              std::to_string(std::clamp(std::llround(std::ceil(seconds)), 1ll, 600ll)));
+  answer.headers.emplace_back(
+      "Retry-After", std::to_string(std::clamp(std::llround(std::ceil(seconds)), 1ll, 600ll)));
   return answer;
 }
 
@@ -54,7 +54,8 @@ std::string names_of(unsigned scopes) {
 // Holds a place among the queries under way.
 class QueryPlace {
  public:
-  QueryPlace(std::atomic<int>& queries, int most) : queries_(queries), got_(queries.fetch_add(1) < most) {}
+  QueryPlace(std::atomic<int>& queries, int most)
+      : queries_(queries), got_(queries.fetch_add(1) < most) {}
   ~QueryPlace() { queries_.fetch_sub(1); }
   QueryPlace(const QueryPlace&) = delete;
   QueryPlace& operator=(const QueryPlace&) = delete;
@@ -71,6 +72,7 @@ Service::Service(ServiceOptions options, std::vector<Endpoint> endpoints, Log& l
                  Clock& clock)
     : tokens_(std::make_shared<const Tokens>(std::move(options.tokens))),
       log_requests_(options.log_requests),
+      on_request_(std::move(options.on_request)),
       max_queries_(options.max_queries),
       log_(log),
       audit_(audit),
@@ -87,10 +89,15 @@ Service::Service(ServiceOptions options, std::vector<Endpoint> endpoints, Log& l
                   .kind = "metrics",
                   .summary = "Metrics for Prometheus",
                   .answer = "",
-                  .handle = [this](const Request&) {
+                  .handle = [this](const Request& request) {
                     HttpAnswer answer;
-                    answer.content_type = "text/plain; version=0.0.4";
                     answer.body = metrics();
+                    answer.content_type = "text/plain; version=0.0.4";
+                    if (wants_openmetrics(request.head.header("accept"))) {
+                      answer.content_type =
+                          "application/openmetrics-text; version=1.0.0; charset=utf-8";
+                      answer.body = to_openmetrics(answer.body);
+                    }
                     return answer;
                   }});
   endpoints_.add({.method = "GET",
@@ -125,8 +132,8 @@ std::optional<HttpAnswer> Service::early(const HttpHead& head) {
 // The refusal, if it is one.
 std::optional<HttpAnswer> Service::check(const HttpHead& head,
                                          const Result<Endpoints::Match>& match) {
-  const bool open = match.is_ok() && match->endpoint != nullptr &&
-                    match->endpoint->scope == Scope::kNone;
+  const bool open =
+      match.is_ok() && match->endpoint != nullptr && match->endpoint->scope == Scope::kNone;
   if (!open)
     if (std::optional<HttpAnswer> refused = check_token(head, match)) return refused;
   const Endpoint& endpoint = *match->endpoint;
@@ -155,9 +162,9 @@ std::optional<HttpAnswer> Service::check_token(const HttpHead& head,
   const Scope scope = match->endpoint->scope;
   const unsigned scopes = holder.scopes(cache);
   if (scopes == 0)
-    return error_answer(403, cache.empty()
-                                 ? fmt::format("the token '{}' is for some caches alone", holder.name)
-                                 : fmt::format("the token '{}' is not for '{}'", holder.name, cache));
+    return error_answer(
+        403, cache.empty() ? fmt::format("the token '{}' is for some caches alone", holder.name)
+                           : fmt::format("the token '{}' is not for '{}'", holder.name, cache));
   if (!holder.may(scope, cache))
     return error_answer(403, fmt::format("the token '{}' may {}, not {}", holder.name,
                                          names_of(scopes), scope_name(scope)));
@@ -196,10 +203,9 @@ HttpAnswer Service::ask(const Endpoint& endpoint, const Request& request) {
 // The write has happened. Where its line cannot be written, the metrics show it.
 void Service::audit(const Endpoint& endpoint, const Request& request, const HttpAnswer& answer) {
   if (audit_ == nullptr) return;
-  const Status written =
-      audit_->write({clock_.wall_ns(), request.holder, request.head.peer, endpoint.kind,
-                     request.head.method, request.head.target, answer.status,
-                     request.head.body_bytes});
+  const Status written = audit_->write({clock_.wall_ns(), request.holder, request.head.peer,
+                                        endpoint.kind, request.head.method, request.head.target,
+                                        answer.status, request.head.body_bytes});
   if (written.is_ok()) return;
   if (audit_failures_.fetch_add(1) == 0) log_.warn("the audit log fails: {}", written.message());
 }
@@ -216,7 +222,7 @@ void Service::answered(const HttpHead& head, const HttpAnswer& answer,
 }
 
 std::string Service::metrics() const {
-  std::string text = metrics_.text();
+  std::string text = build_info() + metrics_.text();
   const auto gauge = [&](std::string_view name, std::string_view help, std::uint64_t value) {
     text += RequestMetrics::single(name, "gauge", help, static_cast<double>(value));
   };
@@ -242,8 +248,18 @@ std::string Service::metrics() const {
 
 void Service::log(const HttpHead& head, const HttpAnswer& answer, double seconds,
                   std::size_t sent) {
-  if (answer.status < 500 && !log_requests_) return;
+  if (answer.status < 500 && !log_requests_ && !on_request_) return;
   const std::string name = tokens()->find(head.header("authorization")).name;
+  if (on_request_)
+    on_request_(Json::object({{"peer", head.peer},
+                              {"client", name},
+                              {"method", head.method},
+                              {"target", head.target},
+                              {"status", answer.status},
+                              {"received_bytes", head.body_bytes},
+                              {"sent_bytes", sent},
+                              {"answer_s", seconds}}));
+  if (answer.status < 500 && !log_requests_) return;
   const std::string who = fmt::format("{} ({})", head.peer, name.empty() ? "unknown" : name);
   const std::string what =
       head.method.empty() ? "(no request)" : fmt::format("{} {}", head.method, head.target);

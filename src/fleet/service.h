@@ -6,6 +6,7 @@
 // it. Failure: as an answer's status.
 #pragma once
 
+#include "base/json/json.h"
 #include "base/log.h"
 #include "base/time.h"
 #include "fleet/audit_log.h"
@@ -27,6 +28,7 @@ struct ServiceOptions {
   bool log_requests = false;
   // Queries that may be under way at once: the other handler threads stay for writes. More: 503.
   int max_queries = 6;
+  std::function<void(const Json&)> on_request{};  // for each answer; [MT]; may be empty
 };
 
 class Service : public HttpHandler {
@@ -63,6 +65,7 @@ class Service : public HttpHandler {
   mutable std::mutex mutex_;
   std::shared_ptr<const Tokens> tokens_;  // under the mutex
   const bool log_requests_;
+  const std::function<void(const Json&)> on_request_;
   const int max_queries_;
   Endpoints endpoints_;
   Log& log_;

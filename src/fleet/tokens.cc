@@ -113,8 +113,9 @@ Result<Tokens::Token> Tokens::parse_line(const std::vector<std::string>& words) 
   if (starts_with(secret, kHashed)) {
     token.hash = secret.substr(kHashed.size());
     if (!is_hash(token.hash))
-      return error(Code::kInvalid, "'sha256:' is followed by 64 hexadecimal digits; make them with "
-                                   "`purlin serve --hash-tokens`");
+      return error(Code::kInvalid,
+                   "'sha256:' is followed by 64 hexadecimal digits; make them with "
+                   "`purlin serve --hash-tokens`");
   } else if (is_token(secret)) {
     token.hash = sha256_hex(secret);
   } else {

@@ -28,7 +28,8 @@ TEST(Tokens, HaveTheScopesThatAreNamedAndWhatTheyInclude) {
 }
 
 TEST(Tokens, MayBeHashedAtRest) {
-  const std::string plain = "# mine\n\nwrite  0123456789abcdef ci team requests=5\nread fedcba9876543210\n";
+  const std::string plain =
+      "# mine\n\nwrite  0123456789abcdef ci team requests=5\nread fedcba9876543210\n";
   const std::string hashed = Tokens::hashed(plain, "t").value();
   EXPECT_EQ(hashed.find("0123456789abcdef ci"), std::string::npos) << hashed;
   EXPECT_EQ(hashed.find("fedcba9876543210\n"), std::string::npos) << hashed;
@@ -89,10 +90,12 @@ TEST(Tokens, WithoutAnyEveryoneMayDoEverything) {
 }
 
 TEST(Tokens, RefuseALineThatIsNone) {
-  for (const char* text : {"", "# nothing\n", "owner 0123456789abcdef x\n", "read,owner 0123456789abcdef x\n", "read sha256:12 x\n",
-                           "read 0123456789abcdef x requests=0\n", "read 0123456789abcdef x bytes=many\n", "write\n",
-                           "write short name\n", "write 0123456789abcde\xc3\xbc x\n",
-                           "write 0123456789abcdef a B!\n", "write 0123456789abcdef a b ../c\n"}) {
+  for (const char* text :
+       {"", "# nothing\n", "owner 0123456789abcdef x\n", "read,owner 0123456789abcdef x\n",
+        "read sha256:12 x\n", "read 0123456789abcdef x requests=0\n",
+        "read 0123456789abcdef x bytes=many\n", "write\n", "write short name\n",
+        "write 0123456789abcde\xc3\xbc x\n", "write 0123456789abcdef a B!\n",
+        "write 0123456789abcdef a b ../c\n"}) {
     const Status status = Tokens::parse(text, "the-file").status();
     EXPECT_EQ(status.code(), Code::kInvalid) << text;
     EXPECT_NE(status.message().find("the-file"), std::string::npos) << text;

@@ -68,6 +68,11 @@ Capability device_capability(std::string_view backend, const char* id, const cha
   const std::string prefix = std::string(backend) + ": ";
   for (const std::string& problem : problems)
     if (starts_with(problem, prefix)) result.fix = problem.substr(prefix.size());
+  if (result.fix.empty())
+    result.fix =
+        backend == "cuda"
+            ? "check that `nvidia-smi -L` lists a GPU and CUDA_VISIBLE_DEVICES is not empty"
+            : "install the vendor's OpenCL driver, or pocl-opencl-icd for the CPU";
   return result;
 }
 

@@ -17,8 +17,8 @@ Result<std::string> spool_of(std::int64_t pid);
 // The process's answer. kNotFound where it does not run, runs without capture or has not used CUDA.
 Result<Json> ask_capture(std::int64_t pid, const ControlRequest& request, double timeout_s = 5);
 
-// The same of a capture whose spool is known: `pid` is the number that the process sees itself, in a
-// container another one than outside.
+// The same of a capture whose spool is known: `pid` is the number that the process sees itself, in
+// a container another one than outside.
 Result<Json> ask_capture_in(const std::string& spool, std::int64_t pid,
                             const ControlRequest& request, double timeout_s = 5);
 

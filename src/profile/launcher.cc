@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "base/time.h"
 #include "profile/format/file.h"
+#include "profile/privileged_watch.h"
 #include "profile/run_facts.h"
 #include "profile/spool.h"
 #include "profile/spool_reaper.h"
@@ -19,6 +20,7 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <set>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
@@ -71,20 +73,15 @@ class SignalsOfTheChild {
   struct sigaction before_[std::size(kSignals)];
 };
 
-std::vector<std::string> library_places(const CaptureOptions& options) {
-  if (!options.library_directory.empty()) return {options.library_directory};
-  const std::string here = executable_directory();
-  const std::string beside = absolute_path(join_path(here, "../lib/purlin"));
-  const std::string installed = absolute_path(join_path(here, "../" PURLIN_LIBDIR "/purlin"));
-  if (beside == installed) return {beside};
-  return {beside, installed};
+// An installed tree has them in lib/purlin for each kind of library folder.
+std::string library_place(const CaptureOptions& options) {
+  if (!options.library_directory.empty()) return options.library_directory;
+  return absolute_path(join_path(executable_directory(), "../lib/purlin"));
 }
 
 std::string find_library(const CaptureOptions& options, const char* name) {
-  for (const std::string& place : library_places(options))
-    if (const std::string path = join_path(place, name); file_exists(path))
-      return absolute_path(path);
-  return "";
+  const std::string path = join_path(library_place(options), name);
+  return file_exists(path) ? absolute_path(path) : "";
 }
 
 CoverageNote missing_library(const CaptureOptions& options, const char* name, const char* what) {
@@ -92,7 +89,7 @@ CoverageNote missing_library(const CaptureOptions& options, const char* name, co
       "no_capture_library",
       fmt::format("{} is not captured: {} is not in {}; reinstall Purlin, or build it where the "
                   "headers are",
-                  what, name, join(library_places(options), " or ")),
+                  what, name, library_place(options)),
       0, 0};
 }
 
@@ -199,7 +196,7 @@ std::map<std::string, std::string> injection(const CaptureOptions& options,
     notes.push_back({"no_torch_hook",
                      fmt::format("launches have no ops of PyTorch: {} is not in {}; reinstall "
                                  "Purlin",
-                                 kTorchHook, join(library_places(options), " or ")),
+                                 kTorchHook, library_place(options)),
                      0, 0});
   result.merge(torch_variables(options.torch, parent_path(hook)));
   return result;
@@ -223,6 +220,28 @@ bool is_privileged_program(const std::vector<std::string>& command) {
            ::getxattr(place.c_str(), "security.capability", nullptr, 0) > 0;
   }
   return false;
+}
+
+bool names_a_privileged(const std::vector<CoverageNote>& notes) {
+  return std::any_of(notes.begin(), notes.end(), [](const CoverageNote& note) {
+    return note.cause == "privileged_program" || note.cause == "privileged_process";
+  });
+}
+
+// Of processes that the command started: those with rights that it has not, and no record.
+void add_privileged(std::map<pid_t, std::string> seen, const Profile& profile,
+                    std::vector<CoverageNote>& notes) {
+  for (const ProcessInfo& process : profile.processes) seen.erase(static_cast<pid_t>(process.pid));
+  if (seen.empty()) return;
+  std::set<std::string> names;
+  for (const auto& [pid, name] : seen) names.insert(name);
+  notes.push_back({"privileged_process",
+                   fmt::format("not captured: {} of the command ({}) has rights that its caller "
+                               "has not (setuid, setgid, file capabilities), and capture stays "
+                               "off in it; profile a copy without these",
+                               counted(seen.size(), "process"),
+                               join(std::vector<std::string>(names.begin(), names.end()), ", ")),
+                   0, 0});
 }
 
 CoverageNote privileged_program(const std::vector<std::string>& command) {
@@ -272,10 +291,7 @@ void explain(Profile& profile, double seal_period_s) {
          0, 0});
     return;
   }
-  const bool explained = std::any_of(notes.begin(), notes.end(), [](const CoverageNote& note) {
-    return note.cause == "privileged_program";
-  });
-  if (profile.processes.empty() && explained) return;
+  if (profile.processes.empty() && names_a_privileged(notes)) return;
   if (profile.processes.empty()) {
     notes.push_back(
         {"no_gpu_use",
@@ -309,7 +325,7 @@ void describe(Profile& profile, const CaptureOptions& options, const Environment
               std::int64_t wall_ns, const std::vector<CoverageNote>& notes) {
   std::vector<DeviceInfo> devices = std::move(profile.environment.devices);
   const std::string build =
-      options.build.empty() ? environment_variable("PURLIN_BUILD") : options.build;
+      options.build.empty() ? environment_variable("PURLIN_BUILD_LABEL") : options.build;
   profile.environment = host;
   profile.environment.devices = std::move(devices);
   profile.environment.build = build;
@@ -357,7 +373,7 @@ std::map<std::string, std::string> capture_environment(const CaptureOptions& opt
                                                        std::vector<CoverageNote>& notes) {
   std::map<std::string, std::string> variables = injection(options, spool, notes);
   variables.erase("PURLIN_RUN_ID");  // each run has another one
-  if (!options.build.empty()) variables["PURLIN_BUILD"] = options.build;
+  if (!options.build.empty()) variables["PURLIN_BUILD_LABEL"] = options.build;
   return variables;
 }
 
@@ -377,11 +393,14 @@ Result<CaptureResult> run_capture(const CaptureOptions& options) {
   CaptureResult result;
   const Environment host = host_environment();
   const std::int64_t began = system_clock().monotonic_ns();
+  std::map<pid_t, std::string> privileged;
   {
     SignalsOfTheChild signals;
     PURLIN_ASSIGN(Process process, Process::start(child));
     signals.child_is(process.pid());
+    PrivilegedWatch watch(process.pid());
     result.exit_code = process.wait()->shell_code();
+    privileged = watch.stop();
   }
   const std::int64_t ended = system_clock().monotonic_ns();
 
@@ -390,6 +409,7 @@ Result<CaptureResult> run_capture(const CaptureOptions& options) {
     return gathered.status().with_context(
         fmt::format("the command ended with exit code {}", result.exit_code));
   result.profile = std::move(gathered).value();
+  if (!names_a_privileged(notes)) add_privileged(std::move(privileged), result.profile, notes);
   find_lines(result.profile, spool.path());
   if (options.torch.on) add_torch_traces(result.profile, spool.path(), options.command);
   describe(result.profile, options, host, ended - began, notes);

@@ -2,6 +2,7 @@
 #include "profile/spool_reaper.h"
 
 #include "base/files.h"
+#include "base/os/wall_time.h"
 #include "base/text.h"
 
 #include <algorithm>
@@ -17,7 +18,7 @@ constexpr std::int64_t kKeptNs = std::int64_t{24} * 3600 * 1'000'000'000;
 std::int64_t changed_ns(const std::string& path) {
   struct stat info {};
   if (::lstat(path.c_str(), &info) != 0) return 0;
-  return std::int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec;
+  return wall_ns_of(info.st_mtim);
 }
 
 // Also of the files in it: a process that outlived its run still writes.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// fleet_captures FOLDER PROCESSES PERIODS PERIOD_MS SEED [KERNELS [LAUNCHES]]: writes captures as the
-// capture libraries do, one file per process, a sealed period every PERIOD_MS, and prints the ledger
-// of the launches as JSON: {"kernel": count}. The clock of the periods is the machine's.
+// fleet_captures FOLDER PROCESSES PERIODS PERIOD_MS SEED [KERNELS [LAUNCHES]]: writes captures as
+// the capture libraries do, one file per process, a sealed period every PERIOD_MS, and prints the
+// ledger of the launches as JSON: {"kernel": count}. The clock of the periods is the machine's.
 #include "base/json/json.h"
 #include "base/random.h"
 #include "base/time.h"
@@ -23,7 +23,9 @@ long number(char** arguments, int count, int index, long otherwise) {
 
 int main(int count, char** arguments) {
   if (count < 6) {
-    std::fprintf(stderr, "usage: fleet_captures FOLDER PROCESSES PERIODS PERIOD_MS SEED [KERNELS [LAUNCHES]]\n");
+    std::fprintf(
+        stderr,
+        "usage: fleet_captures FOLDER PROCESSES PERIODS PERIOD_MS SEED [KERNELS [LAUNCHES]]\n");
     return 2;
   }
   const long processes = number(arguments, count, 2, 1), periods = number(arguments, count, 3, 1);

@@ -206,11 +206,10 @@ class Fleet:
         """A disk that is full: the folder becomes a small file system, which other bytes take."""
         folder = os.path.join(self.folder, name)
         ballast = os.path.join(folder, "ballast")
-        with open(ballast, "wb") as file:
+        with open(ballast, "wb", buffering=0) as file:
             try:
                 while True:
                     file.write(b"x" * 4096)
-                    file.flush()
             except OSError:
                 pass
         return ballast

@@ -133,6 +133,7 @@ serve() {  # OPTIONS…: starts a server, sets AWS_ENDPOINT_URL
   AWS_ENDPOINT_URL=http://127.0.0.1:$(cat "$tmp/port")
 }
 unset "${!AWS_@}" http_proxy HTTP_PROXY all_proxy ALL_PROXY || true
+export AWS_EC2_METADATA_DISABLED=true
 expect_exit 2 purlin cache push s3://team/purlin --cache "$tmp/dir-a"
 expect_contains "$tmp/err" "AWS_ACCESS_KEY_ID"
 export AWS_ACCESS_KEY_ID=purlin-test AWS_SECRET_ACCESS_KEY='a secret/with+signs' AWS_REGION=eu-test-1 AWS_ENDPOINT_URL

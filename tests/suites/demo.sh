@@ -19,6 +19,7 @@ for attempt in 1 2 3; do
   expect_contains "$tmp/err" 'too busy for the gate'
 done
 [ "$code" -eq 0 ] || { cat "$tmp/err" >&2; fail "the demo ended with $code, attempt $attempt"; }
+expect_contains "$tmp/err" "Next, on your own program:" "purlin profile -o run.plprof -- ./my_program"
 expect_json "$tmp/summary.json" "d['green']['verdict'] == 'pass' and d['red']['verdict'] == 'regression'"
 expect_json "$tmp/summary.json" "d['red']['items'][0]['ratio']['low'] > 1"
 # The winner that lost is in the backlog, until it is dealt with.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every command block of README, the first steps and the guides, on files of this repository.
+# Every command block of README, the first steps, the guides and the tutorials, on files of this repository.
 # labels: opencl docs
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$tmp"
@@ -111,6 +111,9 @@ git commit -qam second
 cd ..
 
 pages=(README.md docs/getting-started.md)
-for page in "$PURLIN_SOURCE"/docs/guide/*.md; do pages+=("docs/guide/$(basename "$page")"); done
+for page in "$PURLIN_SOURCE"/docs/guide/*.md "$PURLIN_SOURCE"/docs/tutorials/*.md; do
+  pages+=("${page#"$PURLIN_SOURCE"/}")
+done
+[ -z "${DOCS_PAGES:-}" ] || read -ra pages <<<"$DOCS_PAGES"  # some pages alone
 python3 "$PURLIN_SOURCE/tests/suites/docs_examples.py" run "$tmp/sandbox" "${pages[@]}" || fail "a block of the documentation does not run"
 echo "docs_examples: ok"

@@ -10,6 +10,15 @@ expect_json "$tmp/out" 'd["schema"] == "purlin.doctor/1" and d["usable"] is True
 expect_json "$tmp/out" 'd["best_device"] == d["environment"]["devices"][0]["id"]'
 expect_json "$tmp/out" 'all(set(c) == {"id", "title", "state", "evidence", "fix"} for c in d["capabilities"])'
 expect_json "$tmp/out" '{c["id"]: c["state"] for c in d["capabilities"]}["opencl_devices"] == "ok"'
+# What is not ok has a fix, and only that; a text names each fix once.
+expect_json "$tmp/out" 'all((c["state"] == "ok") == (c["fix"] is None) for c in d["capabilities"])'
+expect_json "$tmp/out" '{"spool", "gpu_counters", "limits"} <= {c["id"] for c in d["capabilities"]}'
+expect_exit 0 purlin doctor
+twice=$(grep -o 'fix: .*' "$tmp/out" | sort | uniq -d)
+[ -z "$twice" ] || fail "said twice: $twice"
+TMPDIR=$tmp/absent expect_exit 0 purlin doctor --json
+expect_json "$tmp/out" '[c for c in d["capabilities"] if c["id"] == "spool"][0]["state"] == "missing"'
+expect_json "$tmp/out" '"TMPDIR" in [c for c in d["capabilities"] if c["id"] == "spool"][0]["fix"]'
 expect_json "$tmp/out" '{c["id"]: c["state"] for c in d["capabilities"]}["kernel_samples"] == "ok"'
 [ ! -e "$XDG_CACHE_HOME/purlin" ] || fail "doctor created the cache directory"
 

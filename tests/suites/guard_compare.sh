@@ -26,7 +26,9 @@ printf 'bench: bench.in factor\n\tsed "s/@FACTOR@/$$(cat factor)/" bench.in >ben
 echo 1 >factor && git add -A && git commit -qm fast
 echo '# no change' >>Makefile && git commit -qam same
 echo 1.2 >factor && git commit -qam slow
-expect_exit 1 purlin guard compare HEAD~1 HEAD --build 'make bench' --json --markdown "$tmp/c.md" -- ./bench
+expect_exit 1 purlin guard compare HEAD~1 HEAD --build 'make bench' --json --markdown "$tmp/c.md" --otlp "$tmp/c.otlp" -- ./bench
+python3 "$PURLIN_SOURCE/tests/suites/otlp_check.py" "$tmp/c.otlp" purlin.guard.verdict purlin.guard.ratio ||
+  fail "no OTLP that a collector takes"
 expect_json "$tmp/out" '[i["verdict"] for i in d["items"]] == ["pass", "regression"]'
 expect_json "$tmp/out" 'd["items"][1]["kernel"] == "f<int, 2>" and d["items"][1]["cause"] == "code"'
 expect_json "$tmp/out" 'abs(d["items"][1]["ratio"]["estimate"] - 1.2) < 0.02 and d["items"][1]["pairs"] == 10'

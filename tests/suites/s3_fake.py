@@ -5,11 +5,14 @@
 It checks each request's signature (AWS Signature Version 4, computed here from the request as it
 arrived), honours If-None-Match and If-Match, lists in pages of two, and injects faults:
 
-  s3_fake.py PORT_FILE [--ignore-conditions] [--faults SPEC]
+  s3_fake.py PORT_FILE [--ignore-conditions] [--faults SPEC] [--key-uses N]
 
 SPEC is a comma-separated list of what befalls every n-th request: "500:7" (answered with 500),
 "503:9", "drop:5" (applied, and the connection closed without an answer), "cut:6" (half of the
 answer's body), "slow:4" (0.2 s late), "skew:0" (never). Counters stand at GET /-/counters.
+
+It also gives temporary keys, each for N requests: as an instance's metadata service (version 2), as a
+container's agent (/container, with an authorization token) and as the token service (POST /).
 """
 import argparse
 import hashlib
@@ -28,7 +31,8 @@ PAGE = 2
 
 lock = threading.Lock()
 objects = {}  # key -> (bytes, etag, modified)
-counters = {"requests": 0, "unsigned": 0, "conflicts": 0, "faults": 0}
+counters = {"requests": 0, "unsigned": 0, "conflicts": 0, "faults": 0, "keys": 0}
+temporary = {}  # access key -> [secret, session token, uses left]
 
 
 def quote(text, safe):
@@ -42,7 +46,15 @@ def signature_error(handler, body):
         return "AccessDenied"
     parts = dict(p.strip().split("=", 1) for p in header.split(" ", 1)[1].split(","))
     access, day, region, service, _ = parts["Credential"].split("/")
-    if access != ACCESS:
+    secret = SECRET
+    if access in temporary:
+        secret, token, left = temporary[access]
+        if left == 0:
+            return "ExpiredToken"
+        temporary[access][2] -= 1
+        if handler.headers.get("x-amz-security-token") != token:
+            return "InvalidToken"
+    elif access != ACCESS:
         return "InvalidAccessKeyId"
     if (region, service) != (REGION, "s3"):
         return "AuthorizationHeaderMalformed"
@@ -70,11 +82,27 @@ def signature_error(handler, body):
     scope = f"{day}/{region}/s3/aws4_request"
     to_sign = "\n".join(["AWS4-HMAC-SHA256", moment, scope,
                          hashlib.sha256(canonical.encode()).hexdigest()])
-    key = ("AWS4" + SECRET).encode()
+    key = ("AWS4" + secret).encode()
     for part in (day, region, "s3", "aws4_request"):
         key = hmac.new(key, part.encode(), hashlib.sha256).digest()
     wanted = hmac.new(key, to_sign.encode(), hashlib.sha256).hexdigest()
     return None if hmac.compare_digest(wanted, parts["Signature"]) else "SignatureDoesNotMatch"
+
+
+def new_key():
+    """A temporary identity: (access key, secret, session token, its end)."""
+    with lock:
+        counters["keys"] += 1
+        number = counters["keys"]
+        temporary[f"TEMP{number}"] = [f"secret {number}", f"token {number}", options.key_uses]
+    end = datetime.fromtimestamp(time.time() + 3600, timezone.utc)
+    return f"TEMP{number}", f"secret {number}", f"token {number}", f"{end:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def key_document():
+    access, secret, token, end = new_key()
+    return json.dumps({"Code": "Success", "AccessKeyId": access, "SecretAccessKey": secret, "Token": token,
+                       "Expiration": end}).encode()
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -109,6 +137,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         split = urllib.parse.urlsplit(self.path)
         if split.path == "/-/counters":
             return self.answer(200, json.dumps(counters | {"objects": len(objects)}).encode())
+        if (split.path.startswith(("/latest/", "/container")) or self.command == "POST"):
+            return self.give_keys(split.path, body)
         with lock:
             counters["requests"] += 1
             for what, every in options.faults:
@@ -123,7 +153,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if wrong:
             with lock:
                 counters["unsigned"] += 1
-            return self.refuse(403, wrong, "signature")
+            return self.refuse(400 if wrong == "ExpiredToken" else 403, wrong, "signature")
         path = urllib.parse.unquote(split.path)
         bucket, _, key = path[1:].partition("/")
         if bucket != BUCKET:
@@ -132,7 +162,31 @@ class Handler(http.server.BaseHTTPRequestHandler):
         with lock:
             return getattr(self, "on_" + self.command.lower())(key, query, body)
 
-    do_GET = do_PUT = do_DELETE = handle_one
+    def give_keys(self, path, body):
+        if path == "/container":
+            if self.headers.get("Authorization") != "agent's token":
+                return self.answer(401)
+            return self.answer(200, key_document())
+        if self.command == "POST":
+            form = dict(urllib.parse.parse_qsl(body.decode()))
+            if form.get("Action") != "AssumeRoleWithWebIdentity" or form.get("WebIdentityToken") != "a+b/c=":
+                return self.answer(403, b"<ErrorResponse><Error><Code>InvalidIdentityToken</Code></Error></ErrorResponse>")
+            access, secret, token, end = new_key()
+            return self.answer(200, (
+                "<AssumeRoleWithWebIdentityResponse xmlns='https://sts.amazonaws.com/doc/2011-06-15/'>"
+                f"<AssumeRoleWithWebIdentityResult><Credentials><AccessKeyId>{access}</AccessKeyId>"
+                f"<SecretAccessKey>{secret}</SecretAccessKey><SessionToken>{token}</SessionToken>"
+                f"<Expiration>{end}</Expiration></Credentials></AssumeRoleWithWebIdentityResult>"
+                "</AssumeRoleWithWebIdentityResponse>").encode())
+        if self.command == "PUT" and path == "/latest/api/token":
+            asked = "X-aws-ec2-metadata-token-ttl-seconds" in self.headers
+            return self.answer(200 if asked else 400, b"session")
+        if self.headers.get("X-aws-ec2-metadata-token") != "session":
+            return self.answer(401)  # version 1 is switched off
+        roles = "/latest/meta-data/iam/security-credentials/"
+        return self.answer(200, b"worker" if path == roles else key_document()) if path.startswith(roles) else self.answer(404)
+
+    do_GET = do_PUT = do_DELETE = do_POST = handle_one
 
     def on_get(self, key, query, _):
         if key == "":
@@ -179,6 +233,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 parser = argparse.ArgumentParser()
 parser.add_argument("port_file")
 parser.add_argument("--ignore-conditions", action="store_true")
+parser.add_argument("--key-uses", type=int, default=1_000_000)
 parser.add_argument("--faults", default="", type=lambda text: [
     (what, int(every)) for what, every in (p.split(":") for p in text.split(",") if p)])
 options = parser.parse_args()

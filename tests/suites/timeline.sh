@@ -2,6 +2,7 @@
 # Timelines of recorded traces: the report's figures, and exports that hold all of them.
 # shellcheck source=tests/suites/lib.sh
 . "$(dirname "$0")/lib.sh"
+otlp_check() { python3 "$PURLIN_SOURCE/tests/suites/otlp_check.py" "$@" || fail "no OTLP that a collector takes"; }
 
 data=$PURLIN_SOURCE/tests/data/timeline
 for trace in resnet50_v100 transformer_h200; do
@@ -23,6 +24,19 @@ assert sum(timeline["idle_causes"].values()) == timeline["idle_ns"]
 overlap = timeline["overlap"]
 assert overlap["compute_ns"] + overlap["exposed_communication_ns"] + overlap["exposed_copy_ns"] \
     + timeline["idle_ns"] == timeline["span_ns"]
+PY
+
+  # OTLP: a strict reader takes it, and the counts are the report's.
+  expect_exit 0 purlin export "$data/$trace.json.gz" --format otlp -o "$tmp/otlp.json"
+  otlp_check "$tmp/otlp.json" purlin.kernel.duration purlin.copy.duration
+  expect_exit 0 purlin report --json --phase all --top 100000 "$data/$trace.json.gz"
+  python3 - "$tmp/out" "$tmp/otlp.json" <<'PY' || fail "$trace: the metrics are not the report's"
+import json, sys
+report, otlp = (json.load(open(path)) for path in sys.argv[1:3])
+metrics = {m["name"]: m for m in otlp["resourceMetrics"][0]["scopeMetrics"][0]["metrics"]}
+points = metrics["purlin.kernel.duration"]["exponentialHistogram"]["dataPoints"]
+assert sum(int(p["count"]) for p in points) == sum(k["count"] for k in report["kernels"])
+assert abs(sum(p["sum"] for p in points) - sum(k["total_ns"] for k in report["kernels"])) < 1
 PY
 
   # Chrome: all events, every link from a call to its work, and a trace again when read back.
@@ -66,8 +80,6 @@ PY
   [ "$(wc -l <"$tmp/out")" -gt 900 ] || fail "$trace: too few lines of CSV"
 done
 
-expect_exit 2 purlin export "$data/resnet50_v100.json.gz" --format otlp
-expect_contains "$tmp/err" "otlp is not supported yet"
 expect_exit 2 purlin export "$data/resnet50_v100.json.gz" --format flame
 expect_contains "$tmp/err" 'there are chrome, perfetto, csv'
 expect_exit 2 purlin export "$data/nothing.json" --format csv
@@ -109,4 +121,19 @@ expect_json "$tmp/ranks.json" 'any("clock of device 1" in limit for limit in d["
 # Five times 3 ms of communication, of which kernels of the other stream cover 450 us in each 500.
 expect_json "$tmp/ranks.json" 'd["timeline"]["overlap"]["communication_ns"] == 15000000'
 expect_json "$tmp/ranks.json" 'd["timeline"]["overlap"]["compute_and_communication_ns"] == 5 * 3 * 450000'
+
+# Hostile names stay data in OTLP.
+python3 - >"$tmp/evil.json" <<'PY'
+import json
+names = ["a\x1b[2J\nb", "say \"x\" \\ \u202e", "::error::x", "<img>"]
+print(json.dumps({"traceEvents": [
+    {"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": 1e6 + 100 * i, "dur": 5,
+     "args": {"device": 0, "stream": 7, "correlation": i + 1}} for i, name in enumerate(names)]}))
+PY
+expect_exit 0 purlin export "$tmp/evil.json" --format otlp
+cp "$tmp/out" "$tmp/evil.otlp"
+otlp_check "$tmp/evil.otlp" purlin.kernel.duration
+expect_exit 2 purlin export "$tmp/absent.json" --format otlp
+expect_exit 2 purlin export "$data/resnet50_v100.json.gz" --format otel
+expect_contains "$tmp/err" otlp
 expect_json "$tmp/ranks.json" 'd["timeline"]["overlap"]["exposed_communication_ns"] == 15000000 - 5 * 3 * 450000'

@@ -2,6 +2,7 @@
 #include "analyze/advise/advice.h"
 
 #include "analyze/advise/rules.h"
+#include "analyze/advise/rules/pricing.h"
 #include "analyze/phase/slice.h"
 #include "analyze/report/identity.h"
 #include "analyze/timeline/host.h"
@@ -14,6 +15,7 @@
 namespace purlin::analyze {
 namespace {
 
+constexpr double kFar = 0.2;          // of the kernel time, to the target: too much to pass over
 constexpr double kLittleIdle = 0.05;  // of the unit: no reason to look for its causes
 
 // A rule with enough outcomes is no longer believed by its model but by them.
@@ -85,10 +87,32 @@ std::string idle_in_words(const Facts& facts, const Advice& advice) {
   return share + ", but no cause that can be removed takes enough of it";
 }
 
+// The heaviest kernel that is far from its roof, though no rule knows why; "" without one.
+std::string far_kernel(const Facts& facts) {
+  for (const KernelStat& kernel : facts.rows.kernels) {
+    const Target target = target_of(kernel.roof, facts.targets);
+    if (kernel.roof.utilization <= 0 || target.reached() || is_short_launch(kernel)) continue;
+    if (kernel.share * target.saved_share < kFar) continue;
+    return fmt::format(
+        "{} is at {:.0f}% of its roof, but the profile does not show why: sample its "
+        "stalls (--stalls) or read counters (--counters, ncu --set full)",
+        short_label(kernel), 100 * kernel.roof.utilization);
+  }
+  return "";
+}
+
 std::string reason_for_nothing(const Facts& facts, const Advice& advice) {
+  if (const double copies = advice.levels[static_cast<std::size_t>(LossLevel::kDataMovement)];
+      copies >= kFar)
+    return fmt::format(
+        "copies that no kernel hides take {:.0f}% of the time, but the profile does "
+        "not show which of them are needed",
+        100 * copies);
   if (facts.rows.kernels.empty()) return "no profile of kernels: nothing was recorded";
   if (facts.rows.kernel_ns <= 0)
     return "durations were not recorded, so savings cannot be estimated";
+  if (const std::string far = far_kernel(facts); !far.empty())
+    return (facts.unit.kind == "kernel_time" ? "" : idle_in_words(facts, advice) + "; ") + far;
   if (facts.unit.kind == "kernel_time")
     return advice.judged_share < 0.2
                ? "neither the kernels' distance to their roofs nor the device's idle time is known"
@@ -135,6 +159,8 @@ Advice advise(const Profile& whole, const TimelineAnalysis& timeline,
     add_kernel_rules(facts, advice);
   }
   add_stall_rules(facts, advice);
+  keep_what_fits(facts.platform, advice.interventions);
+  keep_what_fits(facts.platform, advice.trades);
   for (Intervention& one : advice.interventions) one.doc = section_of(one.id);
   for (Intervention& one : advice.trades) one.doc = section_of(one.id);
   join_alike(advice.interventions);

@@ -118,15 +118,24 @@ struct CheckItem {  // of a workflow: what was looked at, and what came of it
   std::string why;
 };
 
+// Of the kernel time: what the tensor cores could do, products and convolutions, and of that what
+// the kernels' names or roofs show to run on them, and not to. The rest is not known.
+struct TensorShares {
+  double eligible = 0, used = 0, idle = 0;
+};
+
 struct Advice {
   // A level, or "grey": between tune and restructure. "scale_hardware", "unknown".
   std::string verdict;
   std::string verdict_text;
   Unit unit;
-  LevelShares levels = {};        // In order of LossLevel.
-  double idle_share = 0;          // of the unit, without the recorder's own; 0 also where not known
+  LevelShares levels = {};  // In order of LossLevel.
+  double idle_share = 0;    // of the unit, without the recorder's own; 0 also where not known
+  Interval3 idle_range;     // the same, for the most and the least time that it may have added
   double kernel_utilization = 0;  // of the kernels with a roof, by time; 0 = not known
   double judged_share = 0;        // of the kernel time that has a roof
+  double short_share = 0;         // of the kernel time in launches that mostly start and drain
+  TensorShares tensor;
   std::vector<Intervention> interventions;  // greatest saving first
   std::vector<PlanStep> plan;               // in which order to do them
   // What costs something other than work: time for memory (a negative saving), precision for time.

@@ -153,6 +153,12 @@ Json to_json(const Advice& advice) {
   out.set("kernel_utilization",
           advice.kernel_utilization > 0 ? share(advice.kernel_utilization) : Json());
   out.set("judged_share", share(advice.judged_share));
+  out.set("short_share", share(advice.short_share));
+  out.set("idle_range", Json::object({{"low", share(advice.idle_range.low)},
+                                      {"high", share(advice.idle_range.high)}}));
+  out.set("tensor_cores", Json::object({{"eligible_share", share(advice.tensor.eligible)},
+                                        {"used_share", share(advice.tensor.used)},
+                                        {"idle_share", share(advice.tensor.idle)}}));
   Json interventions = Json::array();
   for (const Intervention& one : advice.interventions) interventions.push(intervention_json(one));
   out.set("interventions", std::move(interventions));

@@ -47,6 +47,7 @@ class AdviceRenderer {
     paragraph(Style::kBold,
               ">> " + spaced_words(advice_.verdict) + ": " + clean(advice_.verdict_text), "");
     levels();
+    tensor_cores();
     base();
     if (advice_.partial)
       paragraph(
@@ -107,6 +108,19 @@ class AdviceRenderer {
         parts.push_back(fmt::format("{} {:.0f}%", spaced_words(to_text(static_cast<LossLevel>(i))),
                                     100 * advice_.levels[i]));
     if (!parts.empty()) paragraph(Style::kPlain, "time by level: " + join(parts, ", "), "");
+  }
+
+  // What could run on the tensor cores, and what does.
+  void tensor_cores() {
+    const TensorShares& tensor = advice_.tensor;
+    if (tensor.eligible < 0.005) return;
+    const double unknown = std::max(0.0, tensor.eligible - tensor.used - tensor.idle);
+    std::string text = fmt::format(
+        "tensor cores: {:.0f}% of the kernel time is eligible (products, convolutions, attention), "
+        "{:.0f}% runs on them, {:.0f}% does not",
+        100 * tensor.eligible, 100 * tensor.used, 100 * tensor.idle);
+    if (unknown >= 0.005) text += fmt::format(", {:.0f}% is not known", 100 * unknown);
+    paragraph(Style::kPlain, text, "");
   }
 
   // The order to do them in, with what is left of each after those before it.

@@ -35,6 +35,7 @@ Facts gather(const Profile& profile, const TimelineAnalysis& timeline,
   facts.timeline = &timeline;
   facts.targets = targets;
   facts.rows = build_rows(profile, GroupBy::kShape, measured, &facts.row_of);
+  facts.platform = platform_of(profile, facts.rows.kernels);
   facts.unit = unit_of(profile, timeline);
   facts.exposure = measure_exposure(profile);
   const auto replayer =

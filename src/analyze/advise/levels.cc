@@ -2,6 +2,7 @@
 #include "analyze/advise/levels.h"
 
 #include "analyze/advise/rules.h"
+#include "analyze/advise/rules/pricing.h"
 
 #include <algorithm>
 #include <set>
@@ -33,11 +34,13 @@ LevelShares shares_of_kernels(const Facts& facts, const Advice& advice) {
       continue;
     }
     const Target target = target_of(kernel.roof, facts.targets);
-    const double gap = u < kTuningPays ? ns * target.saved_share : 0;
+    const double most = std::min(target.saved_share, most_by_tuning(kernel));
+    const double gap = u < kTuningPays && !is_short_launch(kernel) ? ns * most : 0;
     const bool there = target.fraction <= 0 || u >= kThere * target.fraction;
     out[place(LossLevel::kTune)] += gap;
-    out[place(less || (u >= kTuningPays && !there) ? LossLevel::kRestructure
-                                                   : LossLevel::kHardware)] += ns - gap;
+    const bool other = u >= kTuningPays || is_short_launch(kernel);
+    out[place(less || (other && !there) ? LossLevel::kRestructure : LossLevel::kHardware)] +=
+        ns - gap;
   }
   for (double& share : out) share = all > 0 ? share / all : 0;
   return out;
@@ -69,7 +72,8 @@ std::string_view to_text(LossLevel level) {
 LossLevel loss_level(const Intervention& one) {
   const auto has = [&](std::string_view part) { return one.id.find(part) != std::string::npos; };
   if (has("communication")) return LossLevel::kCommunication;
-  if (has("overlap_copies") || has("pin_memory") || has("transfer") || has("round_trip"))
+  if (has("overlap_copies") || has("remove_fills") || has("pin_memory") || has("map_buffers") ||
+      has("transfer") || has("round_trip"))
     return LossLevel::kDataMovement;
   if (one.pillar == Pillar::kOverhead) return LossLevel::kScheduling;
   if (one.id == "reuse_data") return LossLevel::kTune;

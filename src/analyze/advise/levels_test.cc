@@ -125,6 +125,20 @@ TEST(Levels, AddUpToOne) {
   EXPECT_NEAR(std::accumulate(advice.levels.begin(), advice.levels.end(), 0.0), 1, 0.001);
 }
 
+// Each kind of copy that takes the time has advice, or a reason that names it.
+TEST(Levels, EveryKindOfCopyHasAnAnswer) {
+  for (const auto& [kind, id] : {std::pair{"p2p", "overlap_copies"},
+                                 {"memset", "remove_fills"},
+                                 {"d2h pinned", "overlap_copies"}}) {
+    LevelProgram program;
+    program.copy(kind, 2'000'000, 100'000'000).kernel(kScale, kScaleNs, kScaleShape, "f32");
+    const Advice advice = program.advice();
+    EXPECT_EQ(advice.verdict, "data_movement") << kind;
+    ASSERT_NE(advised(advice, id), nullptr) << kind;
+    EXPECT_EQ(advised(advice, id)->at, LossLevel::kDataMovement) << kind;
+  }
+}
+
 TEST(Levels, ExposedCopiesAreDataMovement) {
   LevelProgram program;
   program.copy("h2d pageable", 8'000'000, 268'000'000);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The two short lists, what to tune and what got slower, and the alerts.
 #include "analyze/advise/rules.h"
+#include "analyze/advise/rules/pricing.h"
 #include "analyze/report/identity.h"
 #include "analyze/text/layout.h"
 #include "base/text.h"
@@ -30,10 +31,12 @@ void list_tunable(const Facts& facts, std::size_t most, Advice& advice) {
     const Target target = target_of(kernel.roof, facts.targets);
     if (target.fraction <= 0 || target.reached()) continue;
     // Above 0.6 of the roof, and for launches that are too short, tuning is not what helps.
-    if (kernel.roof.utilization >= 0.6 || kernel.roof.bound == Bound::kLatency) continue;
+    if (kernel.roof.utilization >= 0.6 || is_short_launch(kernel)) continue;
+    if (kernel.roof.bound == Bound::kLatency && kernel.roof.bound_from == "launch") continue;
     const double ns = facts.in_unit(kernel.duration.total_ns());
     const double saved =
-        std::min(ns * target.saved_share * facts.exposed[i].mid, facts.max_by_kernels.mid);
+        std::min(ns * std::min(target.saved_share, most_by_tuning(kernel)) * facts.exposed[i].mid,
+                 facts.max_by_kernels.mid);
     if (saved < kSmallListedRow * facts.unit.baseline_ns.mid) continue;
     ListedKernel item;
     item.label = kernel.label;
@@ -120,12 +123,9 @@ void add_alerts(const Facts& facts, Advice& advice) {
         fmt::format(
             "{:.0f}% of the copies run during computation; alone they take {:.0f}% of the time",
             100 * overlapped / copies, 100 * exposed_copies));
-  double idle_tensor = 0;
-  for (const KernelStat& kernel : facts.rows.kernels)
-    if (kernel.roof.tensor_cores_idle) idle_tensor += kernel.share;
-  add("tensor_cores_idle", idle_tensor, 0.1, 0.5,
+  add("tensor_cores_idle", advice.tensor.idle, 0.1, 0.5,
       fmt::format("products on the vector units take {:.0f}% of the kernel time",
-                  100 * idle_tensor));
+                  100 * advice.tensor.idle));
   const Coverage& coverage = facts.profile->coverage;
   const double lost =
       coverage.launches_counted > 0 ? coverage.launches_lost / coverage.launches_counted : 0;

@@ -6,6 +6,7 @@
 
 #include "analyze/advise/advice.h"
 #include "analyze/advise/exposure.h"
+#include "analyze/advise/platform.h"
 #include "analyze/replay/replayer.h"
 
 #include <cstdint>
@@ -24,6 +25,7 @@ struct Facts {
   // recorder's work on the host: that host was faster, and the device waited less for it.
   std::vector<Interval3> exposed;
   Exposure exposure;
+  Platform platform;
   Unit unit;
   TargetFractions targets;
   std::shared_ptr<const Replayer> replayer;  // nullptr: the host's calls are not known

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // At which level the time is: the schedule, the kernels' tuning, the algorithm, the hardware.
 #include "analyze/advise/rules.h"
+#include "analyze/advise/rules/pricing.h"
 #include "analyze/text/layout.h"
 #include "base/text.h"
 
@@ -17,6 +18,7 @@ constexpr double kMostlyIdle = 0.40, kSomeIdle = 0.15, kJudged = 0.20;
 constexpr double kAtTarget = 0.95, kNearlyAll = 0.80, kWorthIt = 0.05;
 constexpr double kRankWaits = 0.02;  // of the unit: worth a word
 constexpr double kDominant = 0.5;    // of the kernels' time
+constexpr double kWideRange = 0.1;   // of the idle share: worth a word
 
 const Intervention* best(const Advice& advice, LossLevel level) {
   for (const Intervention& one : advice.interventions)  // in order of saving
@@ -59,6 +61,48 @@ std::string copies_in_words(const Facts& facts) {
   return text;
 }
 
+// The idle share where the recorder added as much as it may have, as it likely has, and nothing.
+Interval3 idle_range(const Unit& unit) {
+  const auto at = [&](double baseline) {
+    return baseline > 0 ? std::clamp((baseline - unit.busy_ns) / baseline, 0.0, 1.0) : 0.0;
+  };
+  const double whole = unit.recorded_ns - unit.profiler_ns;
+  return {at(unit.baseline_ns.low), at(unit.baseline_ns.mid),
+          at(std::max(unit.baseline_ns.high, whole))};
+}
+
+// "; 25% to 45%: how much of it the recorder added is an estimate".
+std::string range_in_words(const Advice& advice) {
+  const Interval3& range = advice.idle_range;
+  if (range.high - range.low < kWideRange) return "";
+  return fmt::format(" ({:.0f}% to {:.0f}%: how much the recorder added is an estimate)",
+                     100 * range.low, 100 * range.high);
+}
+
+// Where the schedule is not the verdict, though it may be.
+std::string idle_in_doubt(const Advice& advice) {
+  return advice.idle_range.high >= kSomeIdle && !range_in_words(advice).empty()
+             ? fmt::format("; the device idles {:.0f}%{}", 100 * advice.idle_share,
+                           range_in_words(advice))
+             : "";
+}
+
+TensorShares tensor_shares(const Facts& facts) {
+  TensorShares out;
+  for (const KernelStat& kernel : facts.rows.kernels) {
+    const std::string_view what = kernel.name.op_class;
+    if (what != "gemm" && what != "conv" && what != "attention") continue;
+    out.eligible += kernel.share;
+    const bool idle = kernel.roof.tensor_cores_idle || kernel.name.tensor == TensorCores::kNo;
+    if (idle) {
+      out.idle += kernel.share;
+    } else if (kernel.name.tensor == TensorCores::kYes) {
+      out.used += kernel.share;
+    }
+  }
+  return out;
+}
+
 // What a level above the kernels' is called, and what to do first.
 std::string outside_in_words(const Facts& facts, const Advice& advice, LossLevel level,
                              double share) {
@@ -80,7 +124,8 @@ std::string outside_in_words(const Facts& facts, const Advice& advice, LossLevel
             "{:.0f}% of it in collectives for the last rank",
             100 * advice.idle_share, 100 * (share - advice.idle_share));
       return fmt::format(
-          "fix the schedule first: the device idles {:.0f}% of the time{}", 100 * advice.idle_share,
+          "fix the schedule first: the device idles {:.0f}% of the time{}{}",
+          100 * advice.idle_share, range_in_words(advice),
           advice.idle_share >= kMostlyIdle ? ", faster kernels do not change that" : "");
   }
 }
@@ -100,23 +145,27 @@ const KernelStat* dominant(const Facts& facts) {
 }  // namespace
 
 void judge_level(const Facts& facts, Advice& advice) {
-  double judged = 0, used = 0, at_target = 0, all = 0, headroom = 0;
+  double judged = 0, used = 0, at_target = 0, all = 0, headroom = 0, shorts = 0;
   for (const KernelStat& kernel : facts.rows.kernels) {
     const double ns = kernel.duration.total_ns();
     all += ns;
+    if (is_short_launch(kernel)) shorts += ns;
     if (kernel.roof.utilization <= 0) continue;
     judged += ns;
     used += ns * kernel.roof.utilization;
     const Target target = target_of(kernel.roof, facts.targets);
-    headroom += ns * target.saved_share;
+    headroom += ns * std::min(target.saved_share, most_by_tuning(kernel));
     if (kernel.roof.utilization >= kAtTarget * target.fraction) at_target += ns;
   }
   advice.kernel_utilization = judged > 0 ? used / judged : 0;
   advice.judged_share = all > 0 ? judged / all : 0;
+  advice.short_share = all > 0 ? shorts / all : 0;
+  advice.tensor = tensor_shares(facts);
   const Unit& unit = facts.unit;
-  if (unit.kind != "kernel_time" && unit.baseline_ns.mid > 0)
-    advice.idle_share =
-        std::clamp((unit.baseline_ns.mid - unit.busy_ns) / unit.baseline_ns.mid, 0.0, 1.0);
+  if (unit.kind != "kernel_time" && unit.baseline_ns.mid > 0) {
+    advice.idle_range = idle_range(unit);
+    advice.idle_share = advice.idle_range.mid;
+  }
   advice.levels = measure_levels(facts, advice);
   const LossLevel outside = largest_outside(advice.levels);
   const double lost = advice.levels[static_cast<std::size_t>(outside)];
@@ -146,6 +195,12 @@ void judge_level(const Facts& facts, Advice& advice) {
   } else if (lost >= kMostlyIdle || (lost >= kSomeIdle && lost > kernels_to_gain)) {
     advice.verdict = to_text(outside);
     advice.verdict_text = outside_in_words(facts, advice, outside, lost) + "; " + kernels;
+  } else if (advice.short_share >= kDominant) {
+    advice.verdict = "restructure";
+    advice.verdict_text = fmt::format(
+        "launches of {} or less take {:.0f}% of the kernel time, and mostly start and end in it: "
+        "fewer launches with more work each{}",
+        short_ns(kShortLaunch), 100 * advice.short_share, idle_in_doubt(advice));
   } else if (advice.judged_share < kJudged) {
     advice.verdict = "unknown";
     advice.verdict_text = kernels + ": level not decided";
@@ -157,11 +212,13 @@ void judge_level(const Facts& facts, Advice& advice) {
     advice.verdict_text =
         fmt::format("{}, so tuning gains little (at most {:.2f} x): {}", kernels, 1 / u,
                     hardware ? "do less work, or take faster or more devices"
-                             : "do less work or move less data");
+                             : "do less work or move less data") +
+        idle_in_doubt(advice);
   } else if (u < kTune) {
     advice.verdict = "tune";
     advice.verdict_text =
-        fmt::format("{}: two- or threefold is plausible, {:.1f} x the bound", kernels, 1 / u);
+        fmt::format("{}: two- or threefold is plausible, {:.1f} x the bound", kernels, 1 / u) +
+        idle_in_doubt(advice);
   } else {
     advice.verdict = "grey";
     advice.verdict_text =

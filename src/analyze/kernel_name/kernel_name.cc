@@ -61,6 +61,8 @@ std::string_view type_in(const NameParts& parts) {
     const std::string_view type = element_type(type_name(argument));
     if (type.find('f') != std::string_view::npos) return type;
   }
+  // 16 bits without a sign are how some libraries hold f16 and bf16.
+  if (arguments[0] == "unsigned short") return "";
   return element_type(type_name(arguments[0]));
 }
 
@@ -84,13 +86,42 @@ std::string_view type_of_parameters(std::string_view text, const NameParts& part
       if (ends_with(parameter, word)) parameter.remove_suffix(word.size());
     if (starts_with(parameter, "const ")) parameter.remove_prefix(6);
     any_type = any_type || parameter == "char" || parameter == "void" ||
-               parameter == "unsigned char";  // bytes of any type
+               parameter == "unsigned char" ||  // bytes of any type
+               parameter == "unsigned short";   // or two
     const std::string_view type = element_type(type_name(parameter));
     const std::string_view spelled = type.empty() ? element_type(parameter) : type;
     if (spelled.find('f') != std::string_view::npos) return spelled;
     if (first.empty()) first = spelled;
   }
   return any_type ? std::string_view() : first;  // integers next to it are indices
+}
+
+// Of names without parameters: "foo_kernel_f16". Two types that differ tell nothing.
+std::string_view type_of_words(std::string_view lower) {
+  constexpr std::string_view kWords[] = {"bf16", "f16",  "fp16", "f32",     "fp32",
+                                         "f64",  "fp64", "fp8",  "bfloat16"};
+  // Kernels of triton_kernels that count and route by index.
+  if (lower.find("qk_int8") != std::string_view::npos)
+    return "i8";  // SageAttention names its sum's type too
+  // CuTe's DSL: "…tensorptrbf16gmemalign16…" of its first tensor.
+  constexpr std::string_view kPointer = "tensorptr";
+  if (const std::size_t at = lower.find(kPointer); at != std::string_view::npos) {
+    const std::string_view rest = lower.substr(at + kPointer.size());
+    return element_type(rest.substr(0, rest.find("gmem")));
+  }
+  constexpr std::string_view kRouting[] = {"_combined_routing_", "_sum_bitmatrix_rows", "_routing_",
+                                           "_expt_data_"};
+  std::string_view found;
+  for (const std::string& token : split(std::string(lower), '_'))
+    for (const std::string_view word : kWords)
+      if (token == word) {
+        const std::string_view type = word == "fp8" ? "f8e4m3" : element_type(word);
+        if (!found.empty() && found != type) return "";
+        found = type;
+      }
+  for (const std::string_view routing : kRouting)
+    if (found.empty() && starts_with(lower, routing)) return "i32";
+  return found;
 }
 
 // Work that has no use for tensor cores, and matrix products too narrow for them.
@@ -143,6 +174,10 @@ KernelName describe_kernel(std::string_view recorded) {
   if (!read_outlined(recorded, out)) read_dialect(parts, out);
   if (out.dtype.empty() && out.family != "nccl") out.dtype = type_in(parts);
   if (out.dtype.empty() && out.family != "nccl") out.dtype = type_of_parameters(text, parts);
+  // Of libraries, the dialects know better: cuDNN's "f16" is of bf16 too.
+  const bool own_words = out.family == "custom" || out.family == "triton" ||
+                         out.family == "sage-attention" || out.family == "flash-attention";
+  if (out.dtype.empty() && own_words && parts.arguments.empty()) out.dtype = type_of_words(lower);
   if (out.tensor == TensorCores::kUnknown) {
     if (never_on_tensor_cores(out, lower)) {
       out.tensor = TensorCores::kNo;

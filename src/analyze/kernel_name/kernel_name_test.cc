@@ -92,6 +92,59 @@ TEST(KernelName, MangledNamesAreDemangled) {
   EXPECT_EQ(name.arguments, "4, float");
 }
 
+TEST(KernelName, ElementTypesOfEveryVendorsSpelling) {
+  const auto type = [](const std::string& name) {
+    return std::string(describe_kernel("void k<" + name + ">(" + name + "*, float)").dtype);
+  };
+  for (const char* bf16 : {"__nv_bfloat16", "__hip_bfloat16", "hip_bfloat16", "rocblas_bfloat16",
+                           "c10::BFloat16", "__nv_bfloat162", "__hip_bfloat162"})
+    EXPECT_EQ(type(bf16), "bf16") << bf16;
+  for (const char* f16 : {"__half", "__half2", "half2", "rocblas_half", "c10::Half", "_Float16"})
+    EXPECT_EQ(type(f16), "f16") << f16;
+  for (const char* f8 : {"__nv_fp8_e4m3", "__hip_fp8_e4m3", "__hip_fp8_e4m3_fnuz",
+                         "c10::Float8_e4m3fn", "c10::Float8_e4m3fnuz"})
+    EXPECT_EQ(type(f8), "f8e4m3") << f8;
+  EXPECT_EQ(type("__hip_fp8_e5m2_fnuz"), "f8e5m2");
+  EXPECT_EQ(type("thrust::complex<float>"), "c64");
+  EXPECT_EQ(type("cuda::std::complex<double>"), "c128");
+  EXPECT_EQ(type("float4"), "f32");
+  EXPECT_EQ(type("double2"), "f64");
+  EXPECT_EQ(type("uint4"), "");           // 16 bytes of anything
+  EXPECT_EQ(type("unsigned short"), "");  // f16 or bf16
+  // The scales at the end are of f32, the cache is not.
+  EXPECT_EQ(describe_kernel("void vllm::reshape_and_cache_flash_kernel<__hip_bfloat16, "
+                            "__hip_bfloat16, (vllm::Fp8KVCacheDataType)0>(__hip_bfloat16 const*, "
+                            "__hip_bfloat16*, long const*, float const*)")
+                .dtype,
+            "bf16");
+}
+
+TEST(KernelName, ElementTypesInNamesWithoutParameters) {
+  const auto type = [](std::string_view name) { return std::string(describe_kernel(name).dtype); };
+  EXPECT_EQ(type("scale_kernel_f16"), "f16");
+  EXPECT_EQ(type("_fwd_kernel_stage1_bf16"), "bf16");
+  EXPECT_EQ(type("_w8a8_block_fp8_matmul"), "f8e4m3");
+  EXPECT_EQ(type("convert_f32_to_f16"), "");  // of both
+  EXPECT_EQ(type("qk_int8_sv_f16_accum_f32_attn_inst_buf"), "i8");
+  EXPECT_EQ(type("_sum_bitmatrix_rows"), "i32");
+  EXPECT_EQ(type("kernel_unified_attention_3d"), "");  // the name does not tell
+  EXPECT_EQ(type("ncclSymDevKernel_AllReduce_AGxLL_R_sum_bf16"), "bf16");
+  EXPECT_EQ(type("kernel_cutlass_kernel_flash_attncuteflash_fwd_sm100FlashAttentionForwardSm100_"
+                 "object_at__tensorptrbf16gmemalign16odiv8i64"),
+            "bf16");
+}
+
+TEST(KernelName, ClassesOfServingLibraries) {
+  const auto group = [](std::string_view name) {
+    return std::string(describe_kernel(name).op_class);
+  };
+  EXPECT_EQ(group("void flashinfer::BatchDecodeWithPagedKVCacheKernel<__nv_bfloat16>(int)"),
+            "attention");
+  EXPECT_EQ(group("chunk_gated_delta_rule_fwd_kernel_h_blockdim64"), "attention");
+  EXPECT_EQ(group("triton_mm_persistent"), "gemm");
+  EXPECT_EQ(group("triton_poi_fused_addmm_relu_1"), "elementwise");
+}
+
 TEST(KernelName, RegionsKeepTheirFunctionInEveryBuild) {
   const auto outlined = [](std::string_view name) { return describe_kernel(name).outlined; };
   EXPECT_EQ(outlined("__omp_offloading_32_2f3c6__QMnorm_modPnorm_l26"), "norm_mod::norm");

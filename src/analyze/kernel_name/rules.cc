@@ -157,6 +157,11 @@ constexpr Rule kOpClasses[] = {
     {"sdpa", "attention"},
     {"qk_int_sv", "attention"},
     {"qk_int8_sv", "attention"},
+    {"withpagedkvcache", "attention"},  // FlashInfer's
+    {"withraggedkvcache", "attention"},
+    {"withkvcache", "attention"},
+    {"gated_delta_rule", "attention"},  // linear attention
+    {"chunk_fwd_kernel_o", "attention"},
     {"_mla_", "attention"},
     {"^mla_", "attention"},
     {"::mla::", "attention"},
@@ -244,6 +249,8 @@ constexpr Rule kOpClasses[] = {
     {"_bmm", "gemm"},
     {"addmm", "gemm"},
     {"^bmm_", "gemm"},
+    {"^triton_mm", "gemm"},
+    {"^triton_bmm", "gemm"},
     {"fused_moe_kernel", "gemm"},
     {"transpose", "layout"},
     {"permute", "layout"},

@@ -82,10 +82,59 @@ std::string without_namespaces(std::string_view name) {
   return std::string(colons == std::string_view::npos ? name : name.substr(colons + 2));
 }
 
+namespace {
+
+// What C++ sources call element types, without "__" and the vendor's "nv_", "hip_" or "rocblas_".
+struct TypeSpelling {
+  std::string_view name, dtype;
+};
+constexpr TypeSpelling kTypeSpellings[] = {{"BFloat16", "bf16"},
+                                           {"bfloat16", "bf16"},
+                                           {"bfloat16_t", "bf16"},
+                                           {"hip_bfloat16", "bf16"},
+                                           {"Half", "f16"},
+                                           {"half", "f16"},
+                                           {"half_t", "f16"},
+                                           {"fp8_e4m3", "f8e4m3"},
+                                           {"fp8_e5m2", "f8e5m2"},
+                                           {"fp4_e2m1", "f4e2m1"},
+                                           {"fp6_e2m3", "f6e2m3"},
+                                           {"fp6_e3m2", "f6e3m2"},
+                                           {"Float8_e4m3", "f8e4m3"},
+                                           {"Float8_e5m2", "f8e5m2"},
+                                           {"Float4_e2m1", "f4e2m1"},
+                                           {"cuComplex", "c64"},
+                                           {"cuFloatComplex", "c64"},
+                                           {"hipFloatComplex", "c64"},
+                                           {"hipComplex", "c64"},
+                                           {"cuDoubleComplex", "c128"},
+                                           {"hipDoubleComplex", "c128"}};
+
+// "" for what is none of them. Packs of two and four are of their element: "bfloat162", "float4";
+// packs of integers often hold bytes of another type.
+std::string_view spelled_type(std::string_view name) {
+  for (const std::string_view prefix : {"__", "nv_", "hip_", "rocblas_"})
+    if (starts_with(name, prefix)) name.remove_prefix(prefix.size());
+  // "fp8_e4m3_fnuz", "Float8_e4m3fn", "fp8x2_e4m3" differ in what they do with NaN, or are packs.
+  if (const std::size_t e = name.find("_e"); e != std::string_view::npos)
+    name = name.substr(0, std::min(name.size(), e + 5));
+  for (const TypeSpelling& one : kTypeSpellings)
+    if (one.name == name) return one.dtype;
+  if (!ends_with(name, "2") && !ends_with(name, "4") && !ends_with(name, "8")) return "";
+  const std::string_view element = name.substr(0, name.size() - 1);
+  if (element == "float") return "f32";
+  if (element == "double") return "f64";
+  if (element == "half") return "f16";
+  return element == "bfloat16" ? "bf16" : "";
+}
+
+}  // namespace
+
 std::string type_name(std::string_view type) {
-  const std::string name = without_namespaces(take_apart(type).name);
-  if (name == "BFloat16" || name == "bfloat16_t" || name == "__nv_bfloat16") return "bf16";
-  if (name == "Half" || name == "half_t" || name == "__half") return "f16";
+  const NameParts parts = take_apart(type);
+  const std::string name = without_namespaces(parts.name);
+  if (const std::string_view dtype = spelled_type(name); !dtype.empty()) return std::string(dtype);
+  if (name == "complex") return trim(parts.arguments) == "double" ? "c128" : "c64";
   return name;
 }
 

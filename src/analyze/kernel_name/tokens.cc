@@ -479,7 +479,8 @@ bool read_miopen(const Tokens& tokens, KernelName& out) {
 // ncclDevKernel_AllReduce_Sum_bf16_RING_LL. AllGather and its like move bytes of any type: the
 // type in the name is that of their only build. A generic kernel does either.
 bool read_nccl(const Tokens& tokens, KernelName& out) {
-  if (!starts_with(tokens[0], "ncclDevKernel") && !starts_with(tokens[0], "ncclKernel"))
+  if (!starts_with(tokens[0], "ncclDevKernel") && !starts_with(tokens[0], "ncclKernel") &&
+      !starts_with(tokens[0], "ncclSymDevKernel") && !starts_with(tokens[0], "ncclSymkDevKernel"))
     return false;
   const bool reduces = tokens.size() > 1 && tokens[1].find("Reduce") != std::string::npos;
   for (const std::string& token : tokens)

@@ -4,6 +4,7 @@
 #include "analyze/report/histogram.h"
 #include "analyze/report/html_assets.h"
 #include "analyze/report/selection.h"
+#include "base/markup.h"
 #include "base/text.h"
 
 #include <fmt/format.h>
@@ -15,24 +16,6 @@ namespace purlin::analyze {
 namespace {
 
 constexpr int kHistogramBins = 40;
-
-// A hash as content security policies write it: base64 of its bytes.
-std::string base64_of_hex(std::string_view hex) {
-  constexpr std::string_view kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  const auto nibble = [](char c) {
-    return static_cast<std::uint32_t>(c <= '9' ? c - '0' : c - 'a' + 10);
-  };
-  std::string out;
-  for (std::size_t at = 0; at < hex.size(); at += 6) {  // three bytes, four digits
-    std::uint32_t bits = 0;
-    const std::size_t given = std::min<std::size_t>(6, hex.size() - at);
-    for (std::size_t i = 0; i < 6; ++i) bits = bits << 4 | (i < given ? nibble(hex[at + i]) : 0);
-    for (std::size_t i = 0; i < 4; ++i)
-      out += i <= given / 2 ? kDigits[bits >> (18 - 6 * i) & 63] : '=';
-  }
-  return out;
-}
 
 // JSON for inside a script element: nothing in it can end the element or start another.
 std::string inert(std::string json) {
@@ -186,9 +169,9 @@ class Page {
 
 std::string render_html(const Report& report, const Report& by_launch, const HtmlLimits& limits) {
   const std::string policy = fmt::format(
-      "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; base-uri 'none'; "
+      "default-src 'none'; style-src {}; script-src {}; base-uri 'none'; "
       "form-action 'none'",
-      base64_of_hex(html::kStyleSha256), base64_of_hex(html::kScriptSha256));
+      policy_source(html::kStyleSha256), policy_source(html::kScriptSha256));
   std::string out = fmt::format(
       "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n"

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyze/report/selection.h"
 
+#include "base/regex.h"
 #include "base/text.h"
 
 #include <algorithm>
-#include <array>
-#include <memory>
-#include <regex.h>  // POSIX: std::regex recurses once per character and overflows on long names
 
 namespace purlin::analyze {
 namespace {
@@ -80,18 +78,11 @@ void sort_rows(Report& report, SortBy by) {
 }
 
 Status filter_rows(Report& report, const std::string& pattern) {
-  regex_t regex;
-  const int code = ::regcomp(&regex, pattern.c_str(), REG_EXTENDED | REG_ICASE | REG_NOSUB);
-  if (code != 0) {
-    std::array<char, 128> why{};
-    ::regerror(code, &regex, why.data(), why.size());
+  const Result<Regex> regex = Regex::compile(pattern, {.ignore_case = true});
+  if (!regex.is_ok())
     return error(Code::kInvalid, "--filter '{}' is not a regular expression: {}", pattern,
-                 why.data());
-  }
-  const std::unique_ptr<regex_t, decltype(&::regfree)> owner(&regex, &::regfree);
-  const auto matches = [&](const std::string& text) {
-    return ::regexec(&regex, text.c_str(), 0, nullptr, 0) == 0;
-  };
+                 regex.status().message());
+  const auto matches = [&](const std::string& text) { return regex->search(text); };
   std::vector<bool> keep;
   for (const KernelStat& kernel : report.kernels)
     keep.push_back(matches(kernel.name.full) || matches(kernel.label) || matches(kernel.op) ||

@@ -20,6 +20,7 @@ constexpr double kIdle = 0.30;
 constexpr double kBusyUtilization = 0.60;
 // A launch this short is mostly starting and draining.
 constexpr double kShortNs = 5'000;
+constexpr double kEmptyLaunchNs = 2'000;  // that even an empty kernel takes
 // A model above the ceiling by more than clocks and rounding explain is not what was executed.
 constexpr double kBelievable = 1.02;
 
@@ -304,6 +305,7 @@ void RoofSum::judge(Roof& roof) const {
   const double mean_ns = launches_ > 0 ? ns_ / launches_ : 0;
   const bool gpu = device_->kind != "cpu";
   const bool is_short = gpu && mean_ns > 0 && mean_ns <= kShortNs;
+  if (gpu && mean_ns > 0) roof.launch_share = std::min(1.0, kEmptyLaunchNs / mean_ns);
   const bool small_grid = ns_ > 0 && small_grid_ns_ > ns_ / 2;
   const double compute_busy = busy_ns_ > 0 ? compute_busy_ / busy_ns_ : -1;
   const double memory_busy = busy_ns_ > 0 ? memory_busy_ / busy_ns_ : -1;

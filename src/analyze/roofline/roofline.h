@@ -52,6 +52,7 @@ struct Roof {                   // of one report row
   double occupancy_theoretical = 0, occupancy_achieved = 0;  // share of warp slots; 0 = unknown
   bool occupancy_measured = false;  // achieved is a counter's, not the estimate of the grid
   std::string occupancy_limiter;    // "registers", "shared memory", …
+  double launch_share = 0;          // of the mean time: what an empty launch takes; 0 on a CPU
   std::string cannot_launch;        // the limit that a recorded launch is beyond; "" = none
 };
 

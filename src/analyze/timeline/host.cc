@@ -43,6 +43,13 @@ bool waits_for_device(const Timeline& timeline, const Call& call) {
                                      : std::string_view());
 }
 
+bool allocates_outside_of_streams(const Timeline& timeline, const Call& call) {
+  if (call.kind != CallKind::kAllocation) return false;
+  const std::string_view name =
+      call.name < timeline.names.size() ? std::string_view(timeline.names[call.name]) : "";
+  return name.find("Async") == std::string_view::npos;  // cudaMallocAsync, hipFreeAsync, …
+}
+
 bool knows_calls(const Timeline& timeline) {
   return std::any_of(timeline.calls.begin(), timeline.calls.end(), [](const Call& call) {
     return call.kind != CallKind::kLaunch || call.duration_ns > 0;

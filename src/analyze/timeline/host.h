@@ -31,6 +31,8 @@ struct HostWaits {
 // the device wait (cudaStreamWaitEvent).
 bool is_host_wait(CallKind kind, std::string_view call);
 bool waits_for_device(const Timeline& timeline, const Call& call);
+// An allocation that a capture cannot hold: not one in the order of a stream.
+bool allocates_outside_of_streams(const Timeline& timeline, const Call& call);
 // By its record, or because a graph's launch launched it.
 inline bool is_graph_node(const Timeline& timeline, const Activity& activity) {
   return activity.graph != 0 || (activity.call < timeline.calls.size() &&

@@ -122,7 +122,7 @@ class Hindrances {
       while (round < rounds.size() && rounds[round].end < begin) ++round;
       if (round == rounds.size()) break;
       if (begin < rounds[round].begin || !threads.contains({call->process, call->thread})) continue;
-      if (call->kind == CallKind::kAllocation) ++allocations[call->name];
+      if (allocates_outside_of_streams(timeline, *call)) ++allocations[call->name];
       if (call->kind == CallKind::kSync || call->kind == CallKind::kCopy)
         if (waits_for_device(timeline, *call)) ++waits[call->name];
     }

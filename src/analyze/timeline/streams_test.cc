@@ -121,6 +121,14 @@ TEST(Sequences, AnAllocationInsideIsAHindrance) {
   EXPECT_EQ(found[0].hindrance, "memory is allocated or freed inside: cudaMalloc (10 times)");
 }
 
+TEST(Sequences, AnAllocationInTheOrderOfAStreamIsNone) {
+  const auto found = rounds(10, [](TimelineBuilder& builder, std::int64_t at, int) {
+    builder.call(CallKind::kAllocation, "cudaMallocAsync", at, 5);
+  });
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].hindrance, "");
+}
+
 TEST(Sequences, ACopyToTheHostInsideIsAHindrance) {
   const auto found = rounds(10, [](TimelineBuilder& builder, std::int64_t at, int) {
     const std::uint32_t call = builder.call(CallKind::kCopy, "cudaMemcpyAsync", at, 5);

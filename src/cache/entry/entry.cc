@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <pwd.h>
 #include <unistd.h>
 
@@ -47,7 +48,7 @@ Result<std::vector<Sample>> samples_from(const J& json) {
   std::vector<Sample> samples;
   for (const auto& time : times) {
     const double ms = time.as_double(-1);
-    if (!(ms >= 0 && ms <= kMostMs))
+    if (ms != 0 && !(ms >= kLeastMs && ms <= kMostMs))
       return error(Code::kInvalid, "'samples_ms' holds no time at {}", samples.size());
     samples.push_back({ms, 0.0});
   }
@@ -131,6 +132,9 @@ Result<Entry> entry_from(const J& json, EntryParts parts, ConstraintCache& const
   PURLIN_TRY(check_schema(json, "purlin.entry", kSchemaVersion));
   Entry entry;
   PURLIN_ASSIGN(entry.key, key_from_json(json["key"]));
+  const std::string& policy = entry.key.policy;  // no lookup wants another
+  if (!policy.empty() && policy != "warm" && policy != "cold")
+    return error(Code::kInvalid, "the key's 'policy' is '{}'; there are warm and cold", policy);
   PURLIN_ASSIGN(entry.config, config_at(json, "config"));
   PURLIN_ASSIGN(entry.problem, problem_from(json["problem"]));
   PURLIN_ASSIGN(entry.bucket_rules, rules_from(json["bucket_rules"], entry.problem));
@@ -145,6 +149,12 @@ Result<Entry> entry_from(const J& json, EntryParts parts, ConstraintCache& const
     }
   entry.verified = json["verified"].as_bool();
   entry.recorded_at = json["recorded_at"].as_string();
+  // Of two entries that are equal otherwise, the later is served.
+  if (!entry.recorded_at.empty() && !parse_rfc3339(entry.recorded_at))
+    return error(Code::kInvalid,
+                 "'recorded_at' is {}, not a time in UTC from 1970 to 2261, such as "
+                 "2026-11-20T12:43:00Z",
+                 json_quote(std::string_view(entry.recorded_at).substr(0, 80)));
   entry.reference = json["reference"].as_string();
   if (parts == EntryParts::kServed) return entry;
   PURLIN_ASSIGN(entry.samples, samples_from(json));
@@ -157,7 +167,10 @@ Result<Entry> entry_from(const J& json, EntryParts parts, ConstraintCache& const
     PURLIN_TRY(check_parameters(config).with_context("'ties'"));
     entry.ties.push_back(std::move(config));
   }
-  entry.evaluations = static_cast<int>(json["evaluations"].as_int());
+  const std::int64_t evaluations = json["evaluations"].as_int();
+  if (evaluations < 0 || evaluations > std::numeric_limits<int>::max())
+    return error(Code::kInvalid, "'evaluations' is {}, which is no count", evaluations);
+  entry.evaluations = static_cast<int>(evaluations);
   entry.tool_version = json["tool_version"].as_string();
   entry.strategy = json["strategy"].as_string();
   entry.host = json["host"].as_string();

@@ -4,6 +4,8 @@
 #include "base/hash.h"
 #include "base/json/json_view.h"
 
+#include <algorithm>
+
 namespace purlin::cache {
 namespace {
 
@@ -53,6 +55,11 @@ KeyMatch compare_field(const Field& field, const CacheKey& wanted, const CacheKe
   return {};
 }
 
+bool has_control(std::string_view text) {
+  return std::any_of(text.begin(), text.end(),
+                     [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+}
+
 // Of a Json or a JsonView.
 template <class J>
 Result<CacheKey> key_from(const J& json) {
@@ -68,6 +75,8 @@ Result<CacheKey> key_from(const J& json) {
       return error(Code::kInvalid, "the key's '{}' is not a text of at most {} bytes", field.name,
                    kMaxFieldBytes);
     key.*field.member = value->as_string();
+    if (has_control(key.*field.member))
+      return error(Code::kInvalid, "the key's '{}' has a control character", field.name);
   }
   return key;
 }

@@ -79,7 +79,7 @@ class DiskFaults : public testing::Test {
       ++point;
     };
     work();
-    disk.at_each_point();
+    disk.point();
     disk.at_each_point = {};
     EXPECT_GT(point, 3);
     RecordProperty("power_cuts", 3 * point);
@@ -165,6 +165,99 @@ TEST_F(DiskFaults, APushSurvivesAPowerCut) {
             std::includes(there.begin(), there.end(), acknowledged_.begin(), acknowledged_.end()))
             << where;
       });
+}
+
+// Dropped records may come back; those that stay are there, also after later writes.
+TEST_F(DiskFaults, AGcOfACacheSurvivesAPowerCut) {
+  const std::vector<CacheRecord> records = some_records(0, 12);
+  cut_power_during(
+      [&] {
+        Store store = *Store::open(cache_);
+        ASSERT_TRUE(store.absorb(records).is_ok());
+        ASSERT_TRUE(store.write_index().is_ok());
+        note(acknowledged_, records);
+        const Result<RetentionPlan> plan = plan_retention(
+            store, {.max_entries = 5, .even_current = true}, system_clock().wall_ns());
+        ASSERT_TRUE(plan.is_ok());
+        EXPECT_EQ(plan->drop.size(), 7u);
+        for (const std::string& id : plan->drop) acknowledged_.erase(id);
+        ASSERT_TRUE(store.rewrite([&](const CacheRecord& r) { return plan->drop.count(r.id) == 0; })
+                        .is_ok());
+        const Result<Put> put = store.put(sample_entry(40));
+        ASSERT_TRUE(put.is_ok());
+        acknowledged_.insert(put->record);
+        ASSERT_TRUE(hold_quota(store, bytes_in_use(store) + 4096, Id128{}).is_ok());
+      },
+      [&](const std::string& at, const std::string& where) {
+        expect_holds(at + "/new/cache", acknowledged_, where);
+      });
+}
+
+// Small segments become one, and the old ones go: at no moment is a record in none.
+TEST_F(DiskFaults, AGcOfAShareSurvivesAPowerCut) {
+  const auto blobs = blobs::make_directory_blobs(shared_, 1, system_clock());
+  for (int i = 0; i < 6; ++i) {
+    const std::vector<CacheRecord> records = some_records(3 * i, 3 * i + 3);
+    Share share(*blobs, system_clock(), 20 + static_cast<std::uint64_t>(i));
+    ASSERT_TRUE(share.push(records).is_ok());
+    note(acknowledged_, records);
+  }
+  cut_power_during(
+      [&] {
+        Share share(*blobs, system_clock(), 5);
+        for (int round = 0; round < 2; ++round) {
+          ASSERT_TRUE(share.compact({.grace_s = 0}).is_ok());
+          const std::vector<CacheRecord> more = some_records(30 + round, 31 + round);
+          ASSERT_TRUE(share.push(more).is_ok());
+          note(acknowledged_, more);
+        }
+      },
+      [&](const std::string& at, const std::string& where) {
+        const Ledger there = shared_ids(at + "/new/share", where);
+        EXPECT_TRUE(
+            std::includes(there.begin(), there.end(), acknowledged_.begin(), acknowledged_.end()))
+            << where;
+        // The share still takes a push and a collection.
+        const auto after = blobs::make_directory_blobs(at + "/new/share", 1, system_clock());
+        Share share(*after, system_clock(), 6);
+        const auto pushed = share.push(some_records(50, 51));
+        EXPECT_TRUE(pushed.is_ok()) << where << ": " << pushed.status().message();
+        const auto compacted = share.compact({.grace_s = 0});
+        EXPECT_TRUE(compacted.is_ok()) << where << ": " << compacted.status().message();
+        EXPECT_GE(shared_ids(at + "/new/share", where).size(), there.size()) << where;
+      });
+}
+
+// What a pull has read counts as there only once it is durable: the next pull completes it.
+TEST_F(DiskFaults, APullSurvivesAPowerCut) {
+  const auto blobs = blobs::make_directory_blobs(folder_.file("source"), 1, system_clock());
+  Ledger all;
+  for (int i = 0; i < 3; ++i) {
+    const std::vector<CacheRecord> records = some_records(4 * i, 4 * i + 4);
+    Share share(*blobs, system_clock(), 30 + static_cast<std::uint64_t>(i));
+    ASSERT_TRUE(share.push(records).is_ok());
+    note(all, records);
+  }
+  const auto pull_into = [&](const std::string& cache, const std::string& memo, Ledger* absorbed) {
+    Store store = *Store::open(cache);
+    Share share(*blobs, system_clock(), 7, {.memo_directory = memo});
+    const Result<PullReport> pulled =
+        share.pull([&](const std::string& id) { return store.has(id); },
+                   [&](const std::vector<CacheRecord>& records) -> Status {
+                     if (const auto done = store.absorb(records); !done.is_ok())
+                       return done.status();
+                     if (absorbed != nullptr) note(*absorbed, records);
+                     return Status::ok();
+                   });
+    EXPECT_TRUE(pulled.is_ok());
+  };
+  cut_power_during([&] { pull_into(cache_, folder_.file("disk/new/memo"), &acknowledged_); },
+                   [&](const std::string& at, const std::string& where) {
+                     expect_holds(at + "/new/cache", acknowledged_, where);
+                     pull_into(at + "/new/cache", at + "/new/memo", nullptr);
+                     expect_holds(at + "/new/cache", all, where + ", pulled again");
+                   });
+  EXPECT_EQ(acknowledged_, all);
 }
 
 int open_descriptors() {

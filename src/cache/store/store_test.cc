@@ -53,7 +53,13 @@ TEST(Entry, RefusesWhatItCannotMean) {
     EXPECT_EQ(with(key, 1e300).code(), Code::kInvalid) << key;
     EXPECT_TRUE(with(key, 0).is_ok()) << key;
   }
-  EXPECT_EQ(with("samples_ms", Json::array({-1.0})).code(), Code::kInvalid);
+  for (const double ms : {-1.0, 1e-300, 1e300})
+    EXPECT_EQ(with("samples_ms", Json::array({ms})).code(), Code::kInvalid) << ms;
+  for (const char* time : {"yesterday", "1969-01-01T00:00:00Z", "2300-01-01T00:00:00Z"})
+    EXPECT_EQ(with("recorded_at", time).code(), Code::kInvalid) << time;
+  EXPECT_TRUE(with("recorded_at", "2261-01-01T00:00:00Z").is_ok());
+  EXPECT_EQ(with("evaluations", -4).code(), Code::kInvalid);
+  EXPECT_EQ(with("evaluations", std::int64_t{1} << 40).code(), Code::kInvalid);
   for (const char* key : {"config", "default_config", "runner_up"}) {
     EXPECT_EQ(with(key, Json::object({{"B M", 64}})).code(), Code::kInvalid) << key;
     EXPECT_EQ(with(key, Json::object({{"BM", "64 -DEVIL=1"}})).code(), Code::kInvalid) << key;
@@ -65,6 +71,12 @@ TEST(Entry, RefusesWhatItCannotMean) {
   EXPECT_EQ(with("samples_clock_mhz", Json::array({1, 2})).code(), Code::kInvalid);
   Json key = good["key"];
   key.set("backend", "");
+  EXPECT_EQ(with("key", key).code(), Code::kInvalid);
+  key = good["key"];
+  key.set("kernel", "a\n::error::b");
+  EXPECT_EQ(with("key", key).code(), Code::kInvalid);
+  key = good["key"];
+  key.set("policy", "hot");
   EXPECT_EQ(with("key", key).code(), Code::kInvalid);
 }
 

@@ -79,6 +79,15 @@ void show_summary(const DemoRun& run, const Loop& loop) {
   run.title(rule);
   fmt::print(stderr, "{:.0f} s in all. Everything it wrote: {}\n", document["seconds"].as_double(),
              run.directory());
+  run.title("\nNext, on your own program:");
+  fmt::print(
+      stderr,
+      "  purlin profile -o run.plprof -- ./my_program   what is slow, and the next command\n"
+      "  purlin advise run.plprof                       what to change first, and its gain\n"
+      "  purlin init my_kernel.{}                       a spec of a kernel, for purlin tune\n"
+      "  purlin guard baseline suite.toml               keep it fast\n"
+      "Ten minutes for each: docs/tutorials/engineer.md, platform.md, maintainer.md\n",
+      run.device().backend == "opencl" ? "cl" : "cu");
 }
 
 class DemoCommand : public Command {

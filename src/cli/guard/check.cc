@@ -51,6 +51,8 @@ class GuardCheck : public Command {
   }
 
   Result<int> run(Context& context) override {
+    PURLIN_TRY(outputs_.begin(context, name()));
+    guard_.follow(outputs_.events());
     PURLIN_TRY(guard_.open(context));
     if (!time_limit_.empty()) {
       const std::optional<double> seconds = parse_duration_s(time_limit_);

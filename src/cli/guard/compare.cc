@@ -105,6 +105,7 @@ class GuardCompare : public Command {
   }
 
   Result<int> run_live(Context& context) {
+    PURLIN_TRY(outputs_.begin(context, name()));
     PURLIN_ASSIGN(guard::Workload workload, workload_.open(commands_));
     PURLIN_TRY(watched_.open(context, workload.device));
     PURLIN_ASSIGN(const std::string work, workload_.open_work(context, workload));
@@ -158,6 +159,7 @@ class GuardCompare : public Command {
     progress.emplace(stderr, context.error_terminal, !context.quiet);
     pairs.progress = [&](const guard::PairProgress& at) {
       if (progress) progress->update(guard_progress_line(at));
+      write_progress(outputs_.events(), at);
     };
     Random random = unguessable_random();
     const Environment environment = GuardWorkload::environment(workload);

@@ -2,8 +2,10 @@
 // `purlin guard history`: changes of the level of a suite's kernels, over recorded runs.
 #include "guard/history/history.h"
 
+#include "base/files.h"
 #include "cli/commands.h"
 #include "cli/frame/command.h"
+#include "guard/history/page.h"
 
 namespace purlin::cli {
 namespace {
@@ -21,7 +23,8 @@ class GuardHistory : public Command {
                 "with the builds around it, and with changes of driver, toolkit, device and "
                 "host.\n\nAnnotations are hints, not verdicts. A paired run of the two builds "
                 "decides (guard compare, guard bisect).",
-            .examples = {{"purlin guard history nightly.jsonl --kernel gemm"}},
+            .examples = {{"purlin guard history nightly.jsonl --kernel gemm"},
+                         {"purlin guard history nightly.jsonl --html history.html"}},
             .exit_codes = {{0, "Shown"}, {2, "A file cannot be read"}},
             .see = {"docs/guide/guard.md", "docs/formats/history.md"}};
   }
@@ -37,6 +40,7 @@ class GuardHistory : public Command {
                  "Significance level of the test of each series");
     flags.flag("--json", json_,
                {"Print one JSON document", "The schema is purlin.guard-history/1."});
+    flags.option("--html", html_, "Also write one HTML page with a chart for each kernel", "FILE");
   }
 
   Result<int> run(Context& context) override {
@@ -54,12 +58,15 @@ class GuardHistory : public Command {
                    options_.filter.empty() ? "" : " that matches '" + options_.filter + "'");
     context.print(json_ ? guard::history_document(history, series).dump(2) + "\n"
                         : guard::render_history(history, series, context.terminal));
+    if (!html_.empty())
+      PURLIN_TRY(write_atomic(html_, guard::render_history_page(history, series)));
     return kExitOk;
   }
 
  private:
   std::vector<std::string> files_;
   guard::HistoryOptions options_;
+  std::string html_;
   bool json_ = false;
 };
 

@@ -5,6 +5,8 @@
 #include "base/time.h"
 #include "cache/store/store.h"
 #include "cli/frame/next_step.h"
+#include "guard/report/benchmark_formats.h"
+#include "guard/report/otlp.h"
 #include "guard/report/sarif.h"
 
 #include <unistd.h>
@@ -24,6 +26,13 @@ std::string guard_progress_line(const guard::PairProgress& progress) {
                                  progress.at_most, minutes(progress.seconds));
   if (progress.left_s > 0) text += fmt::format(", {} left", minutes(progress.left_s));
   return text;
+}
+
+void write_progress(Events& events, const guard::PairProgress& progress) {
+  events.write("progress", {{"doing", progress.doing},
+                            {"done", progress.done},
+                            {"at_most", progress.at_most},
+                            {"left_s", progress.left_s}});
 }
 
 Random unguessable_random() {
@@ -67,6 +76,7 @@ Status SuiteRun::open(Context& context, Commands commands) {
   pairs.locked_mhz = watched_.locked_mhz();
   pairs.progress = [this](const guard::PairProgress& progress) {
     if (progress_) progress_->update(guard_progress_line(progress));
+    if (events_ != nullptr) write_progress(*events_, progress);
   };
   run_.emplace(guard::GuardRun{suite_, device_,
                                cache_.empty() ? cache::Store::default_directory() : cache_,
@@ -80,6 +90,7 @@ std::string SuiteRun::default_baseline() const {
 
 void GuardOutputs::declare(Flags& flags) {
   flags.flag("--json", json_, {"Print one JSON document", "The schema is purlin.guard/1."});
+  events_.declare(flags);
   flags.option("--junit", junit_, "Also write a JUnit report", "FILE");
   flags.option("--profiles", profiles_,
                {"Folder for profiles of slower kernels",
@@ -87,7 +98,14 @@ void GuardOutputs::declare(Flags& flags) {
                "DIR");
   flags.flag("--no-profiles", no_profiles_, "Take no profiles of slower kernels");
   flags.option("--sarif", sarif_, "Also write SARIF 2.1.0, for code hosts", "FILE");
+  flags.option("--otlp", otlp_,
+               {"Also write the verdicts as OTLP/JSON metrics",
+                "OpenTelemetry collectors take them. The format is in docs/formats/export.md."},
+               "FILE");
   flags.option("--markdown", markdown_, "Also write a Markdown summary", "FILE");
+  flags.option("--action-benchmark", action_benchmark_,
+               "Also write the times for github-action-benchmark", "FILE");
+  flags.option("--bencher", bencher_, "Also write the times for Bencher (BMF)", "FILE");
   flags.flag("--github", github_,
              {"Also annotate the GitHub job",
               "Where GITHUB_STEP_SUMMARY is set, the summary of the job is extended, too."});
@@ -99,18 +117,27 @@ std::string GuardOutputs::profiles() const {
 }
 
 Result<int> GuardOutputs::write(Context& context, const guard::Report& report,
-                                const std::vector<std::string>& next) const {
+                                const std::vector<std::string>& next) {
   // The verdict comes first: an error of a report must not lose a measurement of minutes.
-  context.print(json_ ? guard::to_json(report).dump(2) + "\n"
-                      : guard::render_table(report, context.terminal) + next_step(next));
+  if (events_.on())
+    events_.result(guard::to_json(report), guard::exit_code(report.verdict()));
+  else
+    context.print(json_ ? guard::to_json(report).dump(2) + "\n"
+                        : guard::render_table(report, context.terminal) + next_step(next));
+  const auto write_json = [](const std::string& path, const Json& document) {
+    return path.empty() ? Status::ok() : write_atomic(path, shown_data(document.dump(2) + "\n"));
+  };
   if (!junit_.empty()) PURLIN_TRY(write_atomic(junit_, guard::render_junit(report)));
   if (!sarif_.empty()) {
     // Names are relative to the checkout, as the code host shows them.
     const std::string root =
         environment_variable("GITHUB_WORKSPACE", environment_variable("CI_PROJECT_DIR", "."));
-    PURLIN_TRY(write_atomic(sarif_, shown_data(guard::to_sarif(report, root).dump(2) + "\n")));
+    PURLIN_TRY(write_json(sarif_, guard::to_sarif(report, root)));
   }
+  PURLIN_TRY(write_json(otlp_, guard::to_otlp(report, system_clock().wall_ns())));
   if (!markdown_.empty()) PURLIN_TRY(write_atomic(markdown_, guard::render_markdown(report)));
+  PURLIN_TRY(write_json(action_benchmark_, guard::to_action_benchmark(report)));
+  PURLIN_TRY(write_json(bencher_, guard::to_bencher(report)));
   if (github_) {
     // The runner reads both streams. stdout is for the data.
     fmt::print(stderr, "{}", guard::render_annotations(report));

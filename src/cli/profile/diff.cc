@@ -2,6 +2,8 @@
 // `purlin diff`: slower and faster kernels between two profiles, with causes.
 #include "analyze/diff/diff.h"
 
+#include "analyze/diff/page.h"
+#include "base/files.h"
 #include "cli/commands.h"
 #include "cli/frame/command.h"
 #include "cli/frame/next_step.h"
@@ -25,6 +27,7 @@ class DiffCommand : public Command {
             "into these causes:\n  - more or fewer launches, longer or shorter launches\n  - other "
             "shapes, other kernels\n  - another GPU, driver or clock",
         .examples = {{"purlin diff before.plprof after.plprof"},
+                     {"purlin diff --html diff.html before.plprof after.plprof"},
                      {"purlin diff --top 0 monday.json.gz tuesday.json.gz"},
                      {"purlin diff --json a.plprof b.plprof | jq '.items[] | select(.certain)'"}},
         .exit_codes = {{0,
@@ -45,6 +48,7 @@ class DiffCommand : public Command {
     flags.flag("--json", json_,
                {"Print all items as one JSON document", "The schema is purlin.diff/1."});
     flags.flag("--csv", csv_, "Print all items as CSV");
+    flags.option("--html", html_, "Also write one HTML page, which opens offline", "FILE");
   }
 
   Result<int> run(Context& context) override {
@@ -68,6 +72,7 @@ class DiffCommand : public Command {
     PURLIN_ASSIGN(analyze::Diff diff, analyze::diff_profiles(profiles[0], profiles[1], unit));
     diff.a.path = files_[0];
     diff.b.path = files_[1];
+    if (!html_.empty()) PURLIN_TRY(write_atomic(html_, analyze::render_diff_page(diff)));
     if (json_) {
       context.print(analyze::to_json(diff).dump(2) + "\n");
     } else if (csv_) {
@@ -81,7 +86,7 @@ class DiffCommand : public Command {
 
  private:
   std::vector<std::string> files_;
-  std::string per_ = "auto";
+  std::string per_ = "auto", html_;
   int top_ = 10;
   bool json_ = false, csv_ = false;
 };

@@ -2,11 +2,13 @@
 // `purlin export`: the timeline of a profile, or tuning results, in formats of other tools.
 #include "profile/export/export.h"
 
+#include "base/escaped.h"
 #include "base/files.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/frame/command.h"
 #include "cli/profile/files.h"
+#include "profile/export/otlp.h"
 #include "tune/records/export.h"
 #include "tune/records/recordings.h"
 
@@ -24,17 +26,21 @@ class ExportCommand : public Command {
   VerbText text() const override {
     return {
         .description =
-            "Writes the timeline of profiles, or tuning results, in an open format. Overlapping "
-            "work of one stream goes to further tracks of the stream: nothing is dropped.",
+            "Writes the timeline or the metrics of profiles, or tuning results, in an open format. "
+            "Overlapping work of one stream goes to further tracks of the stream: nothing is "
+            "dropped.",
         .more =
             "Tuning results are a document of `purlin tune --json`, the folder of a session, a "
             "Kernel Tuner cache, T4, JSON of KTT, wisdom of Kernel Launcher, or an entry of the "
             "cache.",
         .examples = {{"purlin export run.plprof --format perfetto -o run.pftrace"},
                      {"purlin export trace.json.gz --format csv | head"},
+                     {"purlin export run.plprof --format otlp | curl --json @- "
+                      "http://collector:4318/v1/metrics"},
                      {"purlin export tuned.json --format kernel-tuner -o gemm-H200.json"}},
         .exit_codes = {{0, "Written"},
-                       {2, "A file cannot be read, or has only histograms and no timeline"}},
+                       {2,
+                        "A file cannot be read, or has no timeline; metrics need histograms only"}},
         .see = {"docs/formats/export.md", "docs/formats/tuning-results.md"}};
   }
   void declare(Flags& flags) override {
@@ -42,8 +48,9 @@ class ExportCommand : public Command {
                       "Profiles or traces to merge, - for stdin; or tuning results");
     flags.option(
         "--format", format_,
-        {"chrome, perfetto or csv; kernel-tuner, t4, json or csv",
-         "The first three are formats of a timeline, the others of tuning results.",
+        {"chrome, perfetto, csv or otlp; kernel-tuner, t4, json or csv",
+         "The first three are formats of a timeline, otlp is one of metrics, the others are of "
+         "tuning results.",
          {{"chrome",
            "Timeline: JSON trace events as PyTorch writes them, for ui.perfetto.dev and "
            "chrome://tracing. Each launch has a link to its kernel"},
@@ -51,6 +58,10 @@ class ExportCommand : public Command {
           {"csv",
            "Timeline: one line for each kernel, memcpy and memset, with the call that launched it. "
            "Tuning results: one line for each config"},
+          {"otlp",
+           "Metrics: OTLP/JSON for OpenTelemetry collectors, exponential histograms of the "
+           "kernels' "
+           "durations. No timeline is needed"},
           {"kernel-tuner", "Tuning results: a Kernel Tuner cache file"},
           {"t4", "Tuning results: the community's output schema, 1.0.0"},
           {"json", "Tuning results: Purlin's compact form (docs/formats/evaluations.md)"}}},
@@ -59,13 +70,10 @@ class ExportCommand : public Command {
   }
 
   Result<int> run(Context& context) override {
-    if (format_ == "otlp")
-      return error(Code::kInvalid,
-                   "--format otlp is not supported yet: give 'chrome', 'perfetto' or 'csv'");
     if (format_.empty())
       return error(Code::kInvalid,
                    "say what to write: --format chrome, perfetto or csv for a timeline, "
-                   "kernel-tuner, t4, json or csv for results of tuning");
+                   "otlp for metrics, kernel-tuner, t4, json or csv for results of tuning");
     const bool tuning = format_ == "kernel-tuner" || format_ == "t4" || format_ == "json";
     // csv is a format of both: the kind of the file decides.
     if (tuning) return export_results(context);
@@ -77,14 +85,19 @@ class ExportCommand : public Command {
       return error(results.status().code(), "{}; no results of tuning, either: {}",
                    no_profile.message(), results.status().message());
     }
+    if (format_ == "otlp") {
+      if (!files.is_ok()) return files.status();
+      return export_metrics(context, *files);
+    }
     const auto write = format_ == "chrome"     ? profile::export_chrome
                        : format_ == "perfetto" ? profile::export_perfetto
                        : format_ == "csv"      ? profile::export_csv
                                                : nullptr;
     if (write == nullptr)
-      return error(Code::kInvalid,
-                   "--format '{}': there are chrome, perfetto, csv, kernel-tuner, t4 and json",
-                   format_);
+      return error(
+          Code::kInvalid,
+          "--format '{}': there are chrome, perfetto, csv, otlp, kernel-tuner, t4 and json",
+          format_);
     if (output_.empty() && format_ == "perfetto" && context.terminal.interactive())
       return error(Code::kInvalid, "a Perfetto trace is binary: give -o FILE, or a pipe");
     if (!files.is_ok()) return files.status();
@@ -112,6 +125,20 @@ class ExportCommand : public Command {
   }
 
  private:
+  Result<int> export_metrics(Context& context, const std::vector<ProfileFile>& files) const {
+    PURLIN_ASSIGN(const Profile profile, read_profiles(context, files));
+    PURLIN_ASSIGN(const Json request, profile::to_otlp(profile));
+    PURLIN_TRY(write_or_print(context, request.dump() + "\n"));
+    context.log.info("metrics of {}{}", counted(profile.kernels.size(), "row"),
+                     output_.empty() ? "" : " written to " + output_);
+    return kExitOk;
+  }
+  Status write_or_print(const Context& context, const std::string& text) const {
+    if (!output_.empty()) return write_atomic(output_, shown_data(text));
+    context.write(text);
+    return {};
+  }
+
   Result<int> export_results(const Context& context) const {
     if (files_.size() != 1)
       return error(Code::kInvalid, "results of tuning are written from one file at a time");
@@ -124,11 +151,7 @@ class ExportCommand : public Command {
                        files_.front(), recordings.size(), recordings.front().device,
                        recordings.front().problem.text());
     PURLIN_ASSIGN(const std::string text, tune::export_recording(recordings.front(), format_));
-    if (output_.empty()) {
-      context.write(text);
-    } else {
-      PURLIN_TRY(write_atomic(output_, text));
-    }
+    PURLIN_TRY(write_or_print(context, text));
     context.log.info("{}{}", counted(recordings.front().runs.size(), "config"),
                      output_.empty() ? "" : " written to " + output_);
     return kExitOk;

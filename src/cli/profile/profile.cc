@@ -4,6 +4,7 @@
 #include "analyze/report/report.h"
 #include "analyze/report/text.h"
 #include "base/files.h"
+#include "base/regex.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/frame/command.h"
@@ -16,7 +17,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <regex.h>
 #include <unistd.h>
 
 namespace purlin::cli {
@@ -264,12 +264,13 @@ class ProfileCommand : public Command {
     if (!counters_.empty() && !stalls_.empty())
       return error(Code::kInvalid,
                    "--counters and --stalls need the same hardware: profile the program twice");
+    // The capture library matches with libc's functions. What both read alike is allowed.
     if (!kernels_.empty()) {
-      regex_t compiled = {};
-      if (::regcomp(&compiled, kernels_.c_str(), REG_EXTENDED | REG_NOSUB) != 0)
-        return error(Code::kInvalid, "--kernel '{}' is no regular expression (POSIX, extended)",
-                     kernels_);
-      ::regfree(&compiled);
+      const Result<Regex> regex =
+          Regex::compile(kernels_, {.ignore_case = false, .syntax = Regex::Syntax::kPosix});
+      if (!regex.is_ok())
+        return error(Code::kInvalid, "--kernel '{}' is no regular expression (POSIX, extended): {}",
+                     kernels_, regex.status().message());
     }
     if (replays_ < 1 || replays_ > 1000)
       return error(Code::kInvalid, "--launches {}: give 1 to 1000", replays_);

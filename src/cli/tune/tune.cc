@@ -8,6 +8,7 @@
 #include "base/version.h"
 #include "cli/commands.h"
 #include "cli/frame/command.h"
+#include "cli/frame/events.h"
 #include "cli/frame/interrupt.h"
 #include "cli/frame/next_step.h"
 #include "cli/tune/progress_line.h"
@@ -149,17 +150,19 @@ class TuneCommand : public Command {
                  "BUDGET");
     flags.option("--top", top_, "Rows of the table");
     flags.flag("--json", json_, "Print one JSON document");
+    events_.declare(flags);
     flags.option("--html", html_, "Write the session as a page that opens offline", "FILE");
     flags.option("-o,--output", output_, "Also write the JSON document to this file", "FILE");
   }
 
   Result<int> run(Context& context) override {
     PURLIN_TRY(check_flags());
+    PURLIN_TRY(events_.begin(context, name(), json_));
     const Interrupt interrupt;
     // A binary cache that cannot be pruned still works.
     if (const Status tidied = measure::BinaryCache(binary_cache()).prune(); !tidied.is_ok())
       context.log.debug("{}", tidied.message());
-    const Result<std::vector<Outcome>> made = is_replay()         ? tune_replay(context)
+    Result<std::vector<Outcome>> made = is_replay()         ? tune_replay(context)
                                               : backlog_ > 0      ? tune_backlog(context)
                                               : shared_.tasks > 0 ? tune_leases(context)
                                                                   : tune_spec(context);
@@ -184,19 +187,20 @@ class TuneCommand : public Command {
     return document;
   }
 
-  Result<int> print(Context& context, const std::vector<Outcome>& outcomes) const {
+  Result<int> print(Context& context, const std::vector<Outcome>& outcomes) {
     const Json document = outcomes.size() > 1 ? set_document(outcomes) : outcomes.front().document;
     // The results are printed before anything else can fail.
     if (json_) context.print(document.dump(1) + "\n");
     bool stopped = false, worked = false;
     Status status;
     for (const Outcome& outcome : outcomes) {
-      if (!json_) context.print(outcome.text);
+      if (!json_ && !events_.on()) context.print(outcome.text);
       if (status.is_ok()) status = outcome.status;
       stopped |= outcome.stopped;
       worked |= outcome.worked;
     }
-    if (!json_ && worked && !stopped) context.print(next_step(next_after()));
+    if (events_.on()) events_.result(document, stopped ? kExitInconclusive : kExitOk);
+    if (!json_ && !events_.on() && worked && !stopped) context.print(next_step(next_after()));
     if (!html_.empty() && worked) {
       PURLIN_ASSIGN(const std::string page, tune::render_page(document));
       PURLIN_TRY(write_atomic(html_, page));
@@ -491,7 +495,7 @@ class TuneCommand : public Command {
 
   // `spent_s`: of a budget in seconds, by the start of the subject.
   Result<Outcome> tune_one(Context& context, const tune::Subject& subject, Progress& progress,
-                           double spent_s) const {
+                           double spent_s) {
     std::vector<DeviceInfo> devices;
     if (subject.executes())
       for (const tune::Evaluator* each : subject.evaluators) devices.push_back(each->device());
@@ -518,6 +522,7 @@ class TuneCommand : public Command {
       else
         progress.update(line);
       round = state.finals_round;
+      write_state(state, total);
     };
     request.on_session_end = [&] {
       progress.clear();
@@ -542,6 +547,23 @@ class TuneCommand : public Command {
     return outcome;
   }
 
+  // One line for each config that begins or ends.
+  void write_state(const SessionState& state, std::size_t total) {
+    if (!events_.on()) return;
+    Json last, best;
+    if (state.last != nullptr)
+      last = Json::object({{"config", state.last->config.text()},
+                           {"status", status_name(state.last->status)},
+                           {"time_ms", state.last->ok() ? Json(state.last->time_ms) : Json()}});
+    if (state.best != nullptr) best = state.best->time_ms;
+    events_.write("progress", {{"done", state.done},
+                               {"at_most", total},
+                               {"finals_round", state.finals_round},
+                               {"best_ms", std::move(best)},
+                               {"last", std::move(last)}});
+  }
+
+  Events events_;
   std::string spec_, device_ = "auto", strategy_ = "auto", budget_ = "200", timeout_ = "60s";
   std::string session_, output_, html_, inputs_, objective_name_ = "time", regret_budget_ = "50";
   std::vector<std::string> shapes_, limits_, transfer_;

@@ -46,7 +46,9 @@ store::Batch made_batch(std::uint64_t sequence, const std::string& kernel = "gem
   for (int i = 0; i < launches; ++i) row.duration.add(1000 + i);
   row.recorded = launches;
   batch.rows.push_back(row);
-  batch.coverage.push_back({.hour_ns = row.hour_ns, .busy_ns = 3000, .seen_ns = 3000,
+  batch.coverage.push_back({.hour_ns = row.hour_ns,
+                            .busy_ns = 3000,
+                            .seen_ns = 3000,
                             .launches_seen = static_cast<double>(launches)});
   return batch;
 }
@@ -120,7 +122,8 @@ class ApiTest : public testing::Test {
 std::string path_of(const Endpoint& endpoint) {
   std::string path(endpoint.path);
   const auto fill = [&](std::string_view part, std::string_view value) {
-    if (const std::size_t at = path.find(part); at != path.npos) path.replace(at, part.size(), value);
+    if (const std::size_t at = path.find(part); at != path.npos)
+      path.replace(at, part.size(), value);
   };
   fill("{cache}", "other");
   fill("{key...}", "probe-1");
@@ -153,8 +156,8 @@ TEST_F(ApiTest, EachEndpointOpensForItsScopeAndNoOther) {
     for (const auto& holder : holders) {
       const bool may = (holder.scopes & scope) == scope;
       const int status = early(holder.token);
-      EXPECT_EQ(status == 403, !may) << endpoint.method << " " << target << " " << holder.token
-                                     << " " << status;
+      EXPECT_EQ(status == 403, !may)
+          << endpoint.method << " " << target << " " << holder.token << " " << status;
     }
   }
 }
@@ -165,7 +168,9 @@ TEST_F(ApiTest, NoEndpointTakesALargerBodyThanItsOwn) {
     head.body_bytes = endpoint.max_body + 1;
     const std::optional<HttpAnswer> answer = service_->early(head);
     ASSERT_TRUE(answer) << endpoint.path;
-    EXPECT_EQ(answer->status, 413) << endpoint.path;
+    // A cache's list has its own bounds first: without `folder` it is no request.
+    const bool list = endpoint.kind == "list_objects";
+    EXPECT_EQ(answer->status, list ? 400 : 413) << endpoint.path;
   }
 }
 
@@ -214,7 +219,8 @@ TEST_F(ApiTest, AZipBombIsRefusedByItsHead) {
   const std::string bomb = store::zstd_frame(std::string(std::size_t{200} << 20, '\0')).value();
   EXPECT_LT(bomb.size(), 64U << 10);
   EXPECT_EQ(post(bomb).status, 422);
-  const std::string nested = store::zstd_frame(store::zstd_frame(std::string(1 << 20, 'x')).value()).value();
+  const std::string nested =
+      store::zstd_frame(store::zstd_frame(std::string(1 << 20, 'x')).value()).value();
   EXPECT_EQ(post(nested).status, 422);
 }
 
@@ -223,7 +229,8 @@ TEST_F(ApiTest, AStoreThatIsDownIsTriedAgain) {
   const struct {
     Code code;
     int status;
-  } cases[] = {{Code::kUnavailable, 503}, {Code::kTimeout, 503}, {Code::kIo, 507}, {Code::kCorrupt, 500}};
+  } cases[] = {
+      {Code::kUnavailable, 503}, {Code::kTimeout, 503}, {Code::kIo, 507}, {Code::kCorrupt, 500}};
   for (const auto& c : cases) {
     facts_->fails = c.code;
     const HttpAnswer answer = post(bytes);
@@ -285,8 +292,8 @@ TEST_F(ApiTest, AMalformedQuestionIsRefused) {
        {"/v1/query/top?limit=0", "/v1/query/top?limit=x", "/v1/query/top?unknown=1",
         "/v1/query/top?kernel=%zz", "/v1/query/top?begin=yesterday",
         "/v1/query/top?begin=-1d&end=-2d", "/v1/query/top?model=a&model=b",
-        "/v1/query/history?step=week", "/v1/query/history?by=kernel,nothing",
-        "/v1/query/values", "/v1/query/compare?by=build", "/v1/query/compare?by=x&before=a&after=b",
+        "/v1/query/history?step=week", "/v1/query/history?by=kernel,nothing", "/v1/query/values",
+        "/v1/query/compare?by=build", "/v1/query/compare?by=x&before=a&after=b",
         "/v1/query/compare?by=time&before=1&after=2", "/v1/raw/abc"})
     EXPECT_EQ(ask("GET", target).status, 400) << target;
   EXPECT_EQ(ask("GET", "/v1/query/top?kernel=" + std::string(13000, 'a')).status, 400);
@@ -325,7 +332,8 @@ TEST_F(ApiTest, WritesAreInTheAuditLogWithWhoAndWhat) {
   const std::string run = R"({"schema": "purlin.guard/1", "verdict": "pass", "suite": "s"})";
   EXPECT_EQ(ask("POST", "/v1/guard", run, writer).status, 201);
   EXPECT_EQ(ask("GET", "/v1/guard", "", writer).status, 200);
-  const std::vector<std::string> lines = split(read_file(join_path(root_, "audit.log")).value(), '\n');
+  const std::vector<std::string> lines =
+      split(read_file(join_path(root_, "audit.log")).value(), '\n');
   ASSERT_EQ(lines.size(), 2U);
   const Json line = Json::parse(lines[0]).value();
   EXPECT_EQ(line["token"].as_string(), "writer");
@@ -355,11 +363,12 @@ TEST_F(ApiTest, LeasesGoToOneWorkerAtATime) {
   EXPECT_TRUE(Json::parse(ask("POST", "/v1/backlog/lease", R"({"worker": "w2"})").body)
                   .value()["lease"]
                   .is_null());
-  const std::string of = fmt::format("{{\"id\": \"{}\", \"token\": {}", lease["task"]["id"].as_string(),
-                                     lease["token"].as_int());
+  const std::string of = fmt::format("{{\"id\": \"{}\", \"token\": {}",
+                                     lease["task"]["id"].as_string(), lease["token"].as_int());
   EXPECT_EQ(ask("POST", "/v1/backlog/heartbeat", of + "}").status, 200);
-  EXPECT_EQ(ask("POST", "/v1/backlog/done", of + ", \"outcome\": \"1.2x\", \"gpu_s\": 5}").status, 200);
-  EXPECT_EQ(ask("POST", "/v1/backlog/heartbeat", of + "}").status, 409);
+  EXPECT_EQ(ask("POST", "/v1/backlog/done", of + ", \"outcome\": \"1.2x\", \"gpu_s\": 5}").status,
+            200);
+  EXPECT_EQ(ask("POST", "/v1/backlog/heartbeat", of + "}").status, 410);
   EXPECT_EQ(get("/v1/backlog")["tasks"].items().at(0)["state"].as_string(), "done");
 }
 

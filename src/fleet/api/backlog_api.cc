@@ -84,9 +84,8 @@ class BacklogApi {
 
   HttpAnswer heartbeat(const Json& body) {
     const std::lock_guard lock(mutex_);
-    const Result<std::int64_t> until =
-        leases_.heartbeat(body["id"].as_string(), body["token"].as_int(), duration_ns(body),
-                          clock_.wall_ns());
+    const Result<std::int64_t> until = leases_.heartbeat(
+        body["id"].as_string(), body["token"].as_int(), duration_ns(body), clock_.wall_ns());
     if (!until.is_ok()) return refusal(until.status());
     Json json = answer_document("purlin.fleet.lease/1");
     json.set("until", format_rfc3339_ns(*until));

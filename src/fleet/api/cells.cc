@@ -10,8 +10,8 @@ using store::Dimension;
 
 const std::vector<Dimension>& all_dimensions() {
   static const std::vector<Dimension> kAll = {
-      Dimension::kKernel, Dimension::kShape,  Dimension::kDtype,   Dimension::kModel,
-      Dimension::kOp,     Dimension::kRole,   Dimension::kBuild,   Dimension::kDriver,
+      Dimension::kKernel,  Dimension::kShape, Dimension::kDtype, Dimension::kModel,
+      Dimension::kOp,      Dimension::kRole,  Dimension::kBuild, Dimension::kDriver,
       Dimension::kRuntime, Dimension::kNode,  Dimension::kGpu};
   return kAll;
 }

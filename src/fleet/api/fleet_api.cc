@@ -26,21 +26,21 @@ Json node_json(const store::NodeState& node) {
                             {"rows", one.rows},
                             {"raw_bytes", one.raw_bytes}}));
   const double span_s = static_cast<double>(node.last_end_ns - node.first_begin_ns) * 1e-9;
-  return Json::object({{"node", node.node},
-                       {"boot", node.boot},
-                       {"tool_version", node.tool_version},
-                       {"first_begin", format_rfc3339(node.first_begin_ns)},
-                       {"last_end", format_rfc3339(node.last_end_ns)},
-                       {"last_received", format_rfc3339(node.last_received_ns)},
-                       {"skew_s", static_cast<double>(node.skew_ns) * 1e-9},
-                       {"batches", node.batches},
-                       {"missing_batches", node.missing},
-                       {"quarantined_batches", node.quarantined},
-                       {"too_old_batches", node.too_old},
-                       {"collector_cpu_share",
-                        span_s > 0 ? node.collector_cpu_ns * 1e-9 / span_s : 0},
-                       {"collector_rss_bytes", node.collector_rss_bytes},
-                       {"shed", std::move(shed)}});
+  return Json::object(
+      {{"node", node.node},
+       {"boot", node.boot},
+       {"tool_version", node.tool_version},
+       {"first_begin", format_rfc3339(node.first_begin_ns)},
+       {"last_end", format_rfc3339(node.last_end_ns)},
+       {"last_received", format_rfc3339(node.last_received_ns)},
+       {"skew_s", static_cast<double>(node.skew_ns) * 1e-9},
+       {"batches", node.batches},
+       {"missing_batches", node.missing},
+       {"quarantined_batches", node.quarantined},
+       {"too_old_batches", node.too_old},
+       {"collector_cpu_share", span_s > 0 ? node.collector_cpu_ns * 1e-9 / span_s : 0},
+       {"collector_rss_bytes", node.collector_rss_bytes},
+       {"shed", std::move(shed)}});
 }
 
 HttpAnswer nodes(StoreGate& gate) {
@@ -76,8 +76,8 @@ Result<store::GuardResult> guard_result(const std::string& body, std::int64_t no
   store::GuardResult result;
   result.id = sha256_hex(body);
   result.document = body;
-  result.suite = json["suite"].is_string() ? json["suite"].as_string()
-                                           : json["suite"]["name"].as_string();
+  result.suite =
+      json["suite"].is_string() ? json["suite"].as_string() : json["suite"]["name"].as_string();
   result.verdict = json["verdict"].as_string();
   const Json& environment = json["environment"];
   result.build = environment["build"].as_string();
@@ -93,8 +93,7 @@ Result<store::GuardResult> guard_result(const std::string& body, std::int64_t no
 HttpAnswer put_guard(StoreGate& gate, Clock& clock, const std::string& body) {
   const Result<store::GuardResult> result = guard_result(body, clock.wall_ns());
   if (!result.is_ok()) return error_answer(422, result.status().message());
-  const Status stored =
-      gate.write([&](store::Store& store) { return store.put_guard(*result); });
+  const Status stored = gate.write([&](store::Store& store) { return store.put_guard(*result); });
   if (!stored.is_ok()) return error_answer(stored);
   Json json = answer_document("purlin.fleet.guard-stored/1");
   json.set("id", result->id);
@@ -211,29 +210,29 @@ std::vector<Endpoint> guard_endpoints(StoreGate& gate, Clock& clock) {
 }
 
 std::vector<Endpoint> store_endpoints(StoreGate& gate, Clock& clock) {
-  return {{.method = "GET",
-           .path = "/v1/store",
-           .scope = Scope::kAdmin,
-           .kind = "check_store",
-           .summary = "Reads all of the store and reports damage",
-           .answer = "purlin.fleet.store/1",
-           .handle = [&gate](const Request&) { return check_store(gate); }},
-          {.method = "POST",
-           .path = "/v1/store/expire",
-           .scope = Scope::kAdmin,
-           .kind = "expire_store",
-           .summary = "Removes the hours of days that end by a time",
-           .answer = "purlin.fleet.expired/1",
-           .parameters = {{"before", "string", "RFC 3339, or a time ago such as -90d"}},
-           .handle = [&gate, &clock](
-                         const Request& request) { return expire(gate, clock, request); }},
-          {.method = "POST",
-           .path = "/v1/nodes/{node}/release",
-           .scope = Scope::kAdmin,
-           .kind = "release_node",
-           .summary = "Counts the batches of a node that are in quarantine, with their times moved",
-           .answer = "purlin.fleet.released/1",
-           .handle = [&gate](const Request& request) { return release(gate, request); }}};
+  return {
+      {.method = "GET",
+       .path = "/v1/store",
+       .scope = Scope::kAdmin,
+       .kind = "check_store",
+       .summary = "Reads all of the store and reports damage",
+       .answer = "purlin.fleet.store/1",
+       .handle = [&gate](const Request&) { return check_store(gate); }},
+      {.method = "POST",
+       .path = "/v1/store/expire",
+       .scope = Scope::kAdmin,
+       .kind = "expire_store",
+       .summary = "Removes the hours of days that end by a time",
+       .answer = "purlin.fleet.expired/1",
+       .parameters = {{"before", "string", "RFC 3339, or a time ago such as -90d"}},
+       .handle = [&gate, &clock](const Request& request) { return expire(gate, clock, request); }},
+      {.method = "POST",
+       .path = "/v1/nodes/{node}/release",
+       .scope = Scope::kAdmin,
+       .kind = "release_node",
+       .summary = "Counts the batches of a node that are in quarantine, with their times moved",
+       .answer = "purlin.fleet.released/1",
+       .handle = [&gate](const Request& request) { return release(gate, request); }}};
 }
 
 Status tend_store(StoreGate& gate, const RawFolder& raws, double keep_s, Clock& clock) {
@@ -244,8 +243,7 @@ Status tend_store(StoreGate& gate, const RawFolder& raws, double keep_s, Clock& 
       return store.expire(now_ns - static_cast<std::int64_t>(keep_s * 1e9));
     }));
   return gate.write([&](store::Store& store) -> Status {
-    const std::unique_ptr<blobs::BlobStore> objects =
-        blobs::make_directory_blobs(raws.directory);
+    const std::unique_ptr<blobs::BlobStore> objects = blobs::make_directory_blobs(raws.directory);
     store::Raws sweeper(*objects, store);
     store::Filter recent;
     recent.begin_ns = now_ns - store::kDayNs;

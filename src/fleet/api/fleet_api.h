@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The endpoints about the state of a fleet: nodes, guard runs, and the store itself.
 //
-// [MT]; the gate outlives them. Documents are foreign: their size and depth are bounded. Failure: as
-// an answer's status.
+// [MT]; the gate outlives them. Documents are foreign: their size and depth are bounded. Failure:
+// as an answer's status.
 #pragma once
 
 #include "base/time.h"

@@ -73,10 +73,12 @@ class BatchApi {
     if (!ingested.is_ok()) return failed(ingested.status());
     HttpAnswer answer;
     answer.status = 204;
-    if (*ingested == store::Ingest::kDuplicate) answer.headers.emplace_back("X-Purlin-Duplicate", "true");
+    if (*ingested == store::Ingest::kDuplicate)
+      answer.headers.emplace_back("X-Purlin-Duplicate", "true");
     if (*ingested == store::Ingest::kQuarantined)
       answer.headers.emplace_back("X-Purlin-Quarantined", "true");
-    if (*ingested == store::Ingest::kTooOld) answer.headers.emplace_back("X-Purlin-Too-Old", "true");
+    if (*ingested == store::Ingest::kTooOld)
+      answer.headers.emplace_back("X-Purlin-Too-Old", "true");
     return answer;
   }
 

@@ -14,7 +14,7 @@ namespace purlin::fleet {
 
 struct RawFolder {
   std::string directory;                              // its objects have the keys of store/raws.h
-  std::uint64_t max_bytes = std::uint64_t{64} << 20;   // of one
+  std::uint64_t max_bytes = std::uint64_t{64} << 20;  // of one
 };
 
 std::vector<Endpoint> ingest_endpoints(StoreGate& gate, Clock& clock);

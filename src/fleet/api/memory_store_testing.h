@@ -28,7 +28,8 @@ struct MemoryFacts {
 class MemoryReader : public store::Reader {
  public:
   explicit MemoryReader(std::shared_ptr<MemoryFacts> facts) : facts_(std::move(facts)) {}
-  Result<std::vector<store::Cell>> cells(const store::Filter&, const std::vector<store::Dimension>& by,
+  Result<std::vector<store::Cell>> cells(const store::Filter&,
+                                         const std::vector<store::Dimension>& by,
                                          store::Step) override {
     const std::lock_guard lock(facts_->mutex);
     std::vector<store::Cell> cells;

@@ -31,8 +31,8 @@ struct Question {
 using Answerer = std::function<Status(store::Reader&, const Question&, Json&)>;
 
 Json filter_json(const store::Filter& filter) {
-  Json json = Json::object({{"begin", format_rfc3339(filter.begin_ns)},
-                            {"end", format_rfc3339(filter.end_ns)}});
+  Json json = Json::object(
+      {{"begin", format_rfc3339(filter.begin_ns)}, {"end", format_rfc3339(filter.end_ns)}});
   for (int i = 0; i < store::kDimensions; ++i)
     if (const auto& value = filter.equals[static_cast<std::size_t>(i)])
       json.set(store::name_of(static_cast<Dimension>(i)), *value);
@@ -109,9 +109,8 @@ Status history(store::Reader& reader, const Question& question, Json& json) {
   PURLIN_ASSIGN(const std::vector<Dimension> by, parse_dimensions(value_of(question.query, "by")));
   PURLIN_ASSIGN(std::vector<store::Cell> cells, reader.cells(question.filter, by, step));
   if (cells.size() > kMostPoints)
-    return error(Code::kInvalid,
-                 "this has {} points, over {}: give a longer step, or more filters", cells.size(),
-                 kMostPoints);
+    return error(Code::kInvalid, "this has {} points, over {}: give a longer step, or more filters",
+                 cells.size(), kMostPoints);
   std::sort(cells.begin(), cells.end(), [](const store::Cell& a, const store::Cell& b) {
     return std::tie(a.begin_ns, a.values) < std::tie(b.begin_ns, b.values);
   });
@@ -184,11 +183,11 @@ Result<store::Filter> side_of(const Question& question, const std::string& side)
   if (by == "time") {
     const std::size_t slash = value.find('/');
     if (slash == value.npos)
-      return error(Code::kInvalid, "'{}' is a time such as 2026-11-01T00:00:00Z/2026-11-08T00:00:00Z",
-                   side);
-    PURLIN_ASSIGN(const store::Filter time,
-                  parse_filter({{"begin", value.substr(0, slash)}, {"end", value.substr(slash + 1)}},
-                               question.now_ns));
+      return error(Code::kInvalid,
+                   "'{}' is a time such as 2026-11-01T00:00:00Z/2026-11-08T00:00:00Z", side);
+    PURLIN_ASSIGN(const store::Filter time, parse_filter({{"begin", value.substr(0, slash)},
+                                                          {"end", value.substr(slash + 1)}},
+                                                         question.now_ns));
     filter.begin_ns = time.begin_ns;
     filter.end_ns = time.end_ns;
     return filter;
@@ -256,9 +255,8 @@ Endpoint query(StoreGate& gate, Clock& clock, std::string_view name, std::string
                 const Question question{request.query, *filter, now_ns};
                 Json json = answer_document(schema);
                 json.set("filter", filter_json(*filter));
-                const Status status = gate.read([&](store::Reader& reader) {
-                  return answer(reader, question, json);
-                });
+                const Status status = gate.read(
+                    [&](store::Reader& reader) { return answer(reader, question, json); });
                 return status.is_ok() ? json_answer(json) : error_answer(status);
               },
           .is_query = true};

@@ -3,8 +3,8 @@
 // their coverage (docs/formats/server.md). Conclusions are those of fleet/analysis, which refuses
 // where coverage is too thin.
 //
-// [MT]; the gate outlives them. Failure: as an answer's status. An answer is bounded: a question that
-// selects over kMaxCells cells is refused with what narrows it.
+// [MT]; the gate outlives them. Failure: as an answer's status. An answer is bounded: a question
+// that selects over kMaxCells cells is refused with what narrows it.
 #pragma once
 
 #include "base/time.h"

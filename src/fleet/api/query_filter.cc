@@ -15,7 +15,9 @@ constexpr std::int64_t kOneSecondNs = 1'000'000'000, kOneHourNs = 3600 * kOneSec
 constexpr std::size_t kMaxValueBytes = 4096, kMaxDimensions = 6;
 constexpr double kMaxSeconds = 9e9;
 
-std::int64_t down_to_hour(std::int64_t ns) { return ns - ((ns % kOneHourNs) + kOneHourNs) % kOneHourNs; }
+std::int64_t down_to_hour(std::int64_t ns) {
+  return ns - ((ns % kOneHourNs) + kOneHourNs) % kOneHourNs;
+}
 
 }  // namespace
 
@@ -64,8 +66,7 @@ Result<store::Filter> parse_filter(const NamedValues& query, std::int64_t now_ns
   }
   filter.begin_ns = down_to_hour(filter.begin_ns);
   filter.end_ns = down_to_hour(filter.end_ns);
-  if (filter.begin_ns >= filter.end_ns)
-    return error(Code::kInvalid, "'begin' is not before 'end'");
+  if (filter.begin_ns >= filter.end_ns) return error(Code::kInvalid, "'begin' is not before 'end'");
   for (const auto& [name, value] : query) {
     const std::optional<store::Dimension> dimension = store::dimension_of(name);
     if (!dimension) continue;

@@ -22,9 +22,8 @@ std::string file_name(std::uint64_t number, const std::string& hash) {
 }
 
 bool is_hexadecimal(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-  });
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
 // The batch that a file is by its name.
@@ -56,9 +55,7 @@ std::uint64_t natural(const Json& json) {
 
 }  // namespace
 
-std::string BatchSpool::state_path() const {
-  return join_path(options_.directory, kStateName);
-}
+std::string BatchSpool::state_path() const { return join_path(options_.directory, kStateName); }
 
 Result<std::unique_ptr<BatchSpool>> BatchSpool::open(BatchSpoolOptions options,
                                                      const std::string& machine_boot) {
@@ -173,9 +170,9 @@ Status BatchSpool::commit(std::vector<store::Batch> batches, ReadMarks marks) {
 Status BatchSpool::make_room(std::uint64_t bytes) {
   while (!waiting_.empty() && waiting_bytes_ + bytes > options_.max_bytes) {
     // That which is being sent may have arrived: as it goes anyway, the next one is shed.
-    const auto victim = std::find_if(
-        waiting_.begin(), waiting_.end(),
-        [&](const WaitingBatch& batch) { return batch.number != in_transit_; });
+    const auto victim =
+        std::find_if(waiting_.begin(), waiting_.end(),
+                     [&](const WaitingBatch& batch) { return batch.number != in_transit_; });
     if (victim == waiting_.end()) break;
     const Result<std::string> text = read_file(victim->path);
     const Result<store::Batch> batch =

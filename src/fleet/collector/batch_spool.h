@@ -3,11 +3,11 @@
 // capture, as one folder. The two are always of one moment: after a kill, no launch is in two
 // batches, and none that was read is in none.
 //
-// A batch is `NUMBER-SHA256.pbatch`. commit() writes the batches, then `state.json`, which names the
-// next number: a batch of that number or above was never committed and is removed by open(). Only
-// committed batches are sent. Where the folder is over its bound, the oldest batches go first, and
-// their totals stay (BatchShed). [MT] except open() and commit(), which are the owner's. Failure:
-// kIo; commit() then has changed nothing, and is tried again.
+// A batch is `NUMBER-SHA256.pbatch`. commit() writes the batches, then `state.json`, which names
+// the next number: a batch of that number or above was never committed and is removed by open().
+// Only committed batches are sent. Where the folder is over its bound, the oldest batches go first,
+// and their totals stay (BatchShed). [MT] except open() and commit(), which are the owner's.
+// Failure: kIo; commit() then has changed nothing, and is tried again.
 #pragma once
 
 #include "base/json/json.h"
@@ -76,7 +76,9 @@ class BatchSpool {
 
  private:
   BatchSpool(BatchSpoolOptions options, std::string machine_boot)
-      : options_(std::move(options)), machine_boot_(std::move(machine_boot)), boot_(machine_boot_) {}
+      : options_(std::move(options)),
+        machine_boot_(std::move(machine_boot)),
+        boot_(machine_boot_) {}
   Status load_state();
   Status load_batches();
   Status write_state(const ReadMarks& marks, std::uint64_t next, std::uint64_t sequence,

@@ -89,7 +89,8 @@ TEST_F(BatchSpoolTest, AFailedCommitChangesNothing) {
   EXPECT_EQ(spool->totals().waiting, 1U);
   EXPECT_EQ(spool->marks().at("file").offset, 100U);
   std::size_t batches = 0;
-  for (const std::string& name : list_directory(root_).value())
+  const std::vector<std::string> names = list_directory(root_).value();
+  for (const std::string& name : names)
     batches += name.find(".pbatch") != std::string::npos ? 1 : 0;
   EXPECT_EQ(batches, 1U);
   ASSERT_TRUE(remove_tree(state).is_ok());

@@ -2,9 +2,9 @@
 // BudgetWatch: stops the capture of a process that capture slows more than its budget allows.
 //
 // A capture limits itself (docs/design/overhead-controller.md); this is the second line, outside of
-// the process. Where overhead was above `limit` of the time in `looks` periods in a row, the process
-// is asked to stop recording through its control socket, once. One owner, one thread. Failure: the
-// request fails, and is repeated in the next period; counts show both.
+// the process. Where overhead was above `limit` of the time in `looks` periods in a row, the
+// process is asked to stop recording through its control socket, once. One owner, one thread.
+// Failure: the request fails, and is repeated in the next period; counts show both.
 #pragma once
 
 #include "base/log.h"

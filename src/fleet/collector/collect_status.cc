@@ -37,8 +37,7 @@ HttpAnswer CollectStatus::answer(const HttpHead&, const std::string&) {
 
 HttpAnswer CollectStatus::health() const {
   const CollectFacts facts = facts_();
-  const double age_s =
-      static_cast<double>(clock_.wall_ns() - facts.state.last_look_ns) / 1e9;
+  const double age_s = static_cast<double>(clock_.wall_ns() - facts.state.last_look_ns) / 1e9;
   const bool well = age_s < kLatePeriods * facts.period_s;
   Json json = answer_document("purlin.health/1");
   json.set("status", well ? "ok" : "late");

@@ -54,15 +54,16 @@ std::uint64_t process_rss_bytes() {
   return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
-Collector::Collector(CollectorOptions options, BatchSpool& spool, PlaceLabels& places,
-                     Clock& clock, Log& log)
+Collector::Collector(CollectorOptions options, BatchSpool& spool, PlaceLabels& places, Clock& clock,
+                     Log& log)
     : options_(std::move(options)),
       spool_(spool),
       clock_(clock),
       log_(log),
       finder_(options_.spools),
       builder_(places),
-      budget_(options_.budget, [this](const std::string& key) { return stop(key); }, log),
+      budget_(
+          options_.budget, [this](const std::string& key) { return stop(key); }, log),
       begin_ns_(clock.wall_ns()) {}
 
 Status Collector::look() {
@@ -123,11 +124,11 @@ void Collector::read(Followed& followed, std::int64_t now_ns) {
   for (const profile::TailPart& part : *parts) take(followed, part, now_ns);
 }
 
-void Collector::take(const Followed& followed, const profile::TailPart& part,
-                     std::int64_t now_ns) {
+void Collector::take(const Followed& followed, const profile::TailPart& part, std::int64_t now_ns) {
   builder_.add(part, now_ns);
   const Coverage& coverage = part.profile.coverage;
-  const double wall_ns = static_cast<double>(std::max<std::int64_t>(0, part.end_ns - part.begin_ns));
+  const double wall_ns =
+      static_cast<double>(std::max<std::int64_t>(0, part.end_ns - part.begin_ns));
   state_.launches_seen += coverage.launches_seen;
   state_.launches_lost += coverage.launches_lost;
   state_.launches_sampled_out += coverage.launches_sampled_out;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collector: a node's daemon. Each look reads what captures sealed since the last one and commits it
-// as batches to a BatchSpool; a Shipper sends them (docs/design/fleet.md).
+// Collector: a node's daemon. Each look reads what captures sealed since the last one and commits
+// it as batches to a BatchSpool; a Shipper sends them (docs/design/fleet.md).
 //
-// One owner; look() is called by one thread, state() is [MT]. A look that fails changed nothing: the
-// next one reads the same again. Failure: kIo of the spool; captures that cannot be used are counted
-// and left alone.
+// One owner; look() is called by one thread, state() is [MT]. A look that fails changed nothing:
+// the next one reads the same again. Failure: kIo of the spool; captures that cannot be used are
+// counted and left alone.
 #pragma once
 
 #include "base/log.h"
@@ -37,9 +37,9 @@ struct CollectorOptions {
 
 struct CollectorState {
   std::uint64_t looks = 0, failed_looks = 0;
-  std::uint64_t captures = 0;            // that are followed now
+  std::uint64_t captures = 0;               // that are followed now
   std::uint64_t unusable = 0, removed = 0;  // captures, since the start
-  std::uint64_t rows = 0;                // of batches, since the start
+  std::uint64_t rows = 0;                   // of batches, since the start
   double launches_seen = 0, launches_lost = 0, launches_sampled_out = 0, bad_timestamps = 0;
   double capture_overhead_ns = 0, captured_ns = 0;  // of the processes, since the start
   std::uint64_t stopped = 0, stop_failures = 0;

@@ -70,8 +70,8 @@ class CollectorTest : public testing::Test {
 };
 
 TEST_F(CollectorTest, FoldsAPeriodToRowsWithTheirPlace) {
-  CaptureFile file(watched(), {.start_ns = kNow,
-                               .labels = {{"job", "4711.0"}, {"scheduler", "slurm"}}});
+  CaptureFile file(watched(),
+                   {.start_ns = kNow, .labels = {{"job", "4711.0"}, {"scheduler", "slurm"}}});
   for (int i = 0; i < 100; ++i) file.launch("flash_fwd_kernel", 1000);
   file.launch("ncclDevKernel_AllReduce", 5000);
   file.overhead(50'000);
@@ -225,7 +225,8 @@ TEST_F(CollectorTest, ATimeOfTheFutureIsOfThisHour) {
   file.seal(kNow + 40LL * 24 * 3600 * 1'000'000'000);
   look();
   const std::vector<store::Batch> batches = ship();
-  EXPECT_EQ(batches.at(0).rows.at(0).hour_ns, clock_.now_ns / 3'600'000'000'000 * 3'600'000'000'000);
+  EXPECT_EQ(batches.at(0).rows.at(0).hour_ns,
+            clock_.now_ns / 3'600'000'000'000 * 3'600'000'000'000);
   EXPECT_EQ(batches.at(0).coverage.at(0).bad_timestamps, 1);
 }
 
@@ -255,10 +256,12 @@ TEST(PlaceLabels, AsksTheKubeletOnceForAll) {
   int asked = 0;
   ScriptedHttp http([&](const blobs::HttpRequest&) {
     ++asked;
-    return Result<blobs::HttpResponse>(blobs::HttpResponse{
-        200, {}, R"({"items": [{"metadata": {"namespace": "team", "name": "trainer-1"},
+    return Result<blobs::HttpResponse>(
+        blobs::HttpResponse{200,
+                            {},
+                            R"({"items": [{"metadata": {"namespace": "team", "name": "trainer-1"},
           "status": {"containerStatuses": [{"containerID": "containerd://)" +
-                     std::string(64, 'c') + R"("}]}}]})"});
+                                std::string(64, 'c') + R"("}]}}]})"});
   });
   PlaceLabels places({.kubelet_url = "http://127.0.0.1:10255/pods"}, &http, clock);
   for (const char digit : {'c', 'd', 'c', 'd'}) {

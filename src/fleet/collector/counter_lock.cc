@@ -39,7 +39,8 @@ Result<CounterLock> CounterLock::acquire(CounterLockOptions options) {
   PURLIN_TRY(make_directories(options.folder));
   Result<FileLock> lock = FileLock::acquire(lock_path(options), options.wait_s);
   if (lock.status().code() == Code::kUnavailable)
-    return error(Code::kUnavailable, "another process uses the hardware counters of this node ('{}')",
+    return error(Code::kUnavailable,
+                 "another process uses the hardware counters of this node ('{}')",
                  lock_path(options));
   if (!lock.is_ok()) return lock.status();
   // The marker first: a kill after the pause must leave it.

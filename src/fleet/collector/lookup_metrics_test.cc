@@ -20,7 +20,7 @@ TEST(LookupMetrics, SumTheListsAndCountThoseThatCannotBeRead) {
   ASSERT_TRUE(backlog::WorkList::merge_into(good, {row}).is_ok());
   ASSERT_TRUE(write_atomic(backlog::WorkList::path(bad), "x").is_ok());
   const std::string text = lookup_metrics({good, bad, join_path(folder, "none")});
-  EXPECT_NE(text.find("{outcome=\"hit\"} 7\n"), std::string::npos);
+  EXPECT_NE(text.find("{outcome=\"hit\"} 7\n"), std::string::npos) << text;
   EXPECT_NE(text.find("{outcome=\"miss\"} 2\n"), std::string::npos);
   EXPECT_NE(text.find("purlin_config_unreadable 1\n"), std::string::npos);
   EXPECT_TRUE(remove_tree(folder).is_ok());

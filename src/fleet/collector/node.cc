@@ -43,14 +43,12 @@ Result<std::unique_ptr<Node>> Node::open(NodeOptions options, Clock& clock, Log&
     collector.stop = [](const FoundCapture& capture, std::int64_t pid) {
       return stop_capture(capture.folder, pid, capture.owner);
     };
-  node->collector_ = std::make_unique<Collector>(std::move(collector), *node->spool_,
-                                                 *node->places_, clock, log);
+  node->collector_ =
+      std::make_unique<Collector>(std::move(collector), *node->spool_, *node->places_, clock, log);
   ShipperOptions to;
   to.server = node->options_.server;
   if (const std::string file = node->options_.token_file; !file.empty())
-    to.token = [file] {
-      return std::string(trim(read_file(file, kMaxTokenBytes).value_or("")));
-    };
+    to.token = [file] { return std::string(trim(read_file(file, kMaxTokenBytes).value_or(""))); };
   PURLIN_ASSIGN(std::unique_ptr<blobs::HttpClient> http, blobs::make_curl_http());
   node->shipper_ = std::make_unique<Shipper>(std::move(to), std::move(http), *node->spool_, clock,
                                              log, seed_of(clock));

@@ -31,7 +31,8 @@ std::string_view without_engine(std::string_view id) {
 }  // namespace
 
 void PlaceLabels::complete(RunLabels& labels, int ordinal) {
-  if (labels.pod.empty() && is_container_id(labels.container)) labels.pod = pod_of(labels.container);
+  if (labels.pod.empty() && is_container_id(labels.container))
+    labels.pod = pod_of(labels.container);
   if (!labels.job.empty() || ordinal < 0 || options_.job_mapping.empty()) return;
   labels.job = job_of(ordinal);
   if (!labels.job.empty() && labels.scheduler.empty()) labels.scheduler = "slurm";
@@ -81,8 +82,7 @@ void PlaceLabels::ask_kubelet() {
   if (!list.is_ok()) return;
   for (const Json& pod : (*list)["items"].items()) {
     const Json& metadata = pod["metadata"];
-    const std::string name =
-        metadata["namespace"].as_string() + '/' + metadata["name"].as_string();
+    const std::string name = metadata["namespace"].as_string() + '/' + metadata["name"].as_string();
     if (name.size() > 2 * kMaxNameBytes) continue;
     for (const char* kind : {"containerStatuses", "initContainerStatuses"})
       for (const Json& container : pod["status"][kind].items())

@@ -46,8 +46,8 @@ class PlaceLabels {
   const PlaceLabelsOptions options_;
   blobs::HttpClient* const http_;
   Clock& clock_;
-  std::unordered_map<std::string, std::string> pods_;          // by the container's id
-  std::unordered_map<std::string, std::int64_t> unknown_;      // until then
+  std::unordered_map<std::string, std::string> pods_;         // by the container's id
+  std::unordered_map<std::string, std::int64_t> unknown_;     // until then
   std::map<int, std::pair<std::int64_t, std::string>> jobs_;  // read then
   std::int64_t listed_ns_ = 0;
   std::uint64_t lookups_ = 0;

@@ -65,7 +65,8 @@ Shipper::Outcome Shipper::settle(const WaitingBatch& batch, const blobs::HttpRes
     sent_.fetch_add(1);
     if (!response.header("x-purlin-duplicate").empty()) duplicates_.fetch_add(1);
     last_sent_ns_.store(clock_.wall_ns());
-    if (std::exchange(failures_in_row_, 0) > 0) log_.info("{} takes batches again", options_.server);
+    if (std::exchange(failures_in_row_, 0) > 0)
+      log_.info("{} takes batches again", options_.server);
     said_.clear();
     return Outcome::kGone;
   }
@@ -99,8 +100,8 @@ void Shipper::learn_clock(const blobs::HttpResponse& response, std::int64_t befo
 }
 
 ShipperCounts Shipper::counts() const {
-  return {sent_.load(),        duplicates_.load(),      refused_.load(),
-          failures_.load(),    clock_offset_ns_.load(), last_sent_ns_.load(),
+  return {sent_.load(),       duplicates_.load(),      refused_.load(),
+          failures_.load(),   clock_offset_ns_.load(), last_sent_ns_.load(),
           last_status_.load()};
 }
 

@@ -36,8 +36,8 @@ class Shipper {
  public:
   Shipper(ShipperOptions options, std::unique_ptr<blobs::HttpClient> http, BatchSpool& spool,
           Clock& clock, Log& log, std::uint64_t seed);
-  // Sends what waits, until there is nothing or a pause is due. The time of the next call: now + it,
-  // in seconds.
+  // Sends what waits, until there is nothing or a pause is due. The time of the next call: now +
+  // it, in seconds.
   double step();
   ShipperCounts counts() const;  // [MT]
 

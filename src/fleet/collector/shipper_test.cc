@@ -32,7 +32,8 @@ class ShipperTest : public testing::Test {
         std::make_unique<ScriptedHttp>([this](const blobs::HttpRequest& request) {
           sent_.push_back(request);
           bodies_.emplace_back(request.body);
-          if (answers_.empty()) return Result<blobs::HttpResponse>(error(Code::kUnavailable, "cut"));
+          if (answers_.empty())
+            return Result<blobs::HttpResponse>(error(Code::kUnavailable, "cut"));
           const blobs::HttpResponse answer = answers_.front();
           answers_.pop_front();
           return Result<blobs::HttpResponse>(answer);

@@ -56,8 +56,8 @@ std::vector<FoundCapture> SpoolFinder::look() {
   return std::move(found_);
 }
 
-// The captures in a folder, and in the folders in it down to `levels`. Of the temporary folders only
-// those of runs are entered.
+// The captures in a folder, and in the folders in it down to `levels`. Of the temporary folders
+// only those of runs are entered.
 void SpoolFinder::look_in(int parent, const std::string& path, bool watched, int levels) {
   if (++folders_ > options_.max_folders) return void(++refused_["too_many"]);
   const std::string name = parent == AT_FDCWD ? path : base_name(path);
@@ -84,7 +84,8 @@ void SpoolFinder::look_in(int parent, const std::string& path, bool watched, int
 void SpoolFinder::look_at(int folder, const std::string& path, const std::string& name,
                           bool watched) {
   if (found_.size() >= options_.max_files) return void(++refused_["too_many"]);
-  struct stat of_folder {}, info {};
+  struct stat of_folder {
+  }, info{};
   if (::fstat(folder, &of_folder) != 0 ||
       ::fstatat(folder, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
     return;
@@ -106,8 +107,8 @@ void SpoolFinder::look_at(int folder, const std::string& path, const std::string
       return void(++refused_["link"]);
   }
   found_now_[key] = file;
-  found_.push_back({key, path, name, info.st_uid, static_cast<std::uint64_t>(info.st_size), file,
-                    watched});
+  found_.push_back(
+      {key, path, name, info.st_uid, static_cast<std::uint64_t>(info.st_size), file, watched});
 }
 
 }  // namespace purlin::fleet

@@ -2,8 +2,8 @@
 // SpoolFinder: the capture files of all users in the folders that a collector watches.
 //
 // Files and folders belong to strangers. A file counts if it is regular, no link, has one name,
-// belongs to its folder's owner (or the folder is open to all, as /tmp is), and is within bounds. It
-// is opened once, without following links, and read through that descriptor: a swap of names
+// belongs to its folder's owner (or the folder is open to all, as /tmp is), and is within bounds.
+// It is opened once, without following links, and read through that descriptor: a swap of names
 // changes nothing. One owner, one thread. Failure: a folder or file that cannot be used is counted
 // by cause.
 #pragma once

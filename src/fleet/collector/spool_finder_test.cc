@@ -41,8 +41,9 @@ TEST_F(SpoolFinderTest, FindsCapturesOfUsersAndOfRuns) {
   file("tmp/other/no.plprof");
   file("tmp/no.plprof");
   SpoolFinder finder({{join_path(root_, "watched")}, {join_path(root_, "tmp")}});
-  EXPECT_EQ(names(finder), (std::vector<std::string>{"tmp/purlin-spool.AbC/c.plprof",
-                                                     "watched/a.plprof", "watched/uid-7/b.plprof"}));
+  EXPECT_EQ(names(finder),
+            (std::vector<std::string>{"tmp/purlin-spool.AbC/c.plprof", "watched/a.plprof",
+                                      "watched/uid-7/b.plprof"}));
   EXPECT_TRUE(finder.refused().empty());
 }
 

@@ -2,35 +2,18 @@
 #include "guard/arms/benchmark_output.h"
 
 #include "base/csv.h"
+#include "base/regex.h"
 #include "base/text.h"
 #include "base/time.h"
 #include "guard/arms/times_collector.h"
 
-#include <ctime>
 #include <map>
-#include <regex>
 
 namespace purlin::guard {
 namespace {
 
 constexpr std::size_t kMaxLine = 4096;
 constexpr std::size_t kMaxPattern = 1000;
-constexpr std::int64_t kMaxMatchingNs = 10'000'000'000;  // of this thread, over one output
-
-// The usual matcher of the standard library backtracks. Each further "a" doubles its time for
-// "(a+)+b". A long line takes a deep recursion. libstdc++ has a second matcher whose time is
-// polynomial in the length of the line. It has no back-references.
-#ifdef __GLIBCXX__
-constexpr auto kSyntax = std::regex_constants::ECMAScript | std::regex_constants::__polynomial;
-#else
-constexpr auto kSyntax = std::regex_constants::ECMAScript;
-#endif
-
-std::int64_t thread_time_ns() {
-  timespec time{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-}
 
 // Calls `use(line, number)` until it fails.
 template <typename Use>
@@ -86,43 +69,26 @@ Result<std::vector<BenchmarkTimes>> lines(std::string_view text, const OutputRul
   if (rules.pattern.size() > kMaxPattern)
     return error(Code::kInvalid, "the pattern has {} bytes; at most {} are taken",
                  rules.pattern.size(), kMaxPattern);
-  std::regex pattern;
-  try {
-    pattern = std::regex(rules.pattern, kSyntax);
-  } catch (const std::regex_error& wrong) {
-    if (wrong.code() == std::regex_constants::error_complexity)
-      return error(Code::kInvalid,
-                   "pattern '{}' has a back-reference, for which matching can take for ever: write "
-                   "it without",
-                   rules.pattern);
-    return error(Code::kInvalid, "pattern '{}' is no regular expression: {}", rules.pattern,
-                 wrong.what());
-  }
-  const std::size_t groups = pattern.mark_count();
+  const Result<Regex> pattern = Regex::compile(rules.pattern);
+  if (!pattern.is_ok())
+    return error(Code::kInvalid,
+                 "pattern '{}' is no regular expression: {} (RE2's syntax: no back-references, no "
+                 "look-around)",
+                 rules.pattern, pattern.status().message());
+  const int groups = pattern->groups();
   if (groups < 1 || groups > 3)
     return error(Code::kInvalid,
                  "pattern '{}' has {} groups; it needs one (the time), two (name, time) or three "
                  "(name, time, unit)",
                  rules.pattern, groups);
   TimesCollector collector;
-  const std::int64_t begin_ns = thread_time_ns();
   PURLIN_TRY(for_each_line(text, [&](std::string_view line, std::size_t number) -> Status {
     line = line.substr(0, kMaxLine);
-    if (thread_time_ns() - begin_ns > kMaxMatchingNs)
-      return error(Code::kInvalid,
-                   "line {}: pattern '{}' has taken {} s for the lines before it: begin it with "
-                   "text that only lines with times have, and nest no repetitions",
-                   number, rules.pattern, kMaxMatchingNs / 1'000'000'000);
-    std::match_results<std::string_view::const_iterator> match;
-    try {
-      if (!std::regex_search(line.begin(), line.end(), match, pattern)) return Status::ok();
-    } catch (const std::regex_error& wrong) {
-      return error(Code::kInvalid, "line {}: pattern '{}' is too expensive: {}", number,
-                   rules.pattern, wrong.what());
-    }
-    const std::string unit = groups == 3 ? match[3].str() : rules.unit;
-    const std::string name = groups >= 2 ? match[1].str() : "";
-    const std::string digits = match[groups >= 2 ? 2 : 1].str();
+    Regex::Groups match;
+    if (!pattern->search(line, &match)) return Status::ok();
+    const std::string unit = groups == 3 ? std::string(match[3]) : rules.unit;
+    const std::string name(groups >= 2 ? match[1] : std::string_view());
+    const std::string digits(match[groups >= 2 ? 2 : 1]);
     const std::optional<double> time = parse_double(digits);
     if (!time || ns_per(unit) == 0)
       return error(Code::kInvalid, "line {}: '{}' is no time in a known unit", number,

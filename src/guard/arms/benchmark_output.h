@@ -26,8 +26,8 @@ struct OutputRules {
   std::string time = "real_time";
   // CSV: names of columns. A suffix of the column, as in "time_us", gives the unit; else `unit`.
   std::string name_column = "name", time_column = "time_ns", clock_column;
-  // Regex, ECMAScript without back-references, tried on the first 4,096 bytes of each line. One
-  // group: the time. Two: name, time. Three: name, time, unit.
+  // Regex (base/regex.h), tried on the first 4,096 bytes of each line. One group: the time. Two:
+  // name, time. Three: name, time, unit.
   std::string pattern;
   std::string unit = "ns";  // for outputs without a unit: "ns", "us", "ms", "s"
 };

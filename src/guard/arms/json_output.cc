@@ -73,7 +73,8 @@ Result<std::vector<BenchmarkTimes>> parse_google_benchmark(std::string_view text
     if (const Json* repetition = entry.find("repetition_index"))
       PURLIN_TRY(collector.once(fmt::format("{} (repetition {})", name, repetition->as_int())));
     if (entry["error_occurred"].as_bool()) {
-      PURLIN_TRY(collector.fail(name, entry["error_message"].as_string()));
+      // SkipWithError, before 1.8 the only way to skip.
+      PURLIN_TRY(collector.skip(name, "with an error: " + entry["error_message"].as_string()));
       continue;
     }
     if (entry["skipped"].as_bool() || !entry["skip_message"].as_string().empty()) {
@@ -193,10 +194,14 @@ std::vector<std::string> hyperfine_names(const Json& results) {
   }
   std::map<std::string, int> with_parameters;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    if (shared.at(names[i]) > 1)
+    if (shared.at(names[i]) > 1) {
+      std::map<std::string_view, const Json*> sorted;  // their order is that of the command line
       for (const Json::Member& one : results.items()[i]["parameters"].members())
-        names[i] += fmt::format("{}{}={}", names[i].empty() ? "" : " ", one.key,
-                                one.value.is_string() ? one.value.as_string() : one.value.dump());
+        sorted[one.key] = &one.value;
+      for (const auto& [key, value] : sorted)
+        names[i] += fmt::format("{}{}={}", names[i].empty() ? "" : " ", key,
+                                value->is_string() ? value->as_string() : value->dump());
+    }
     ++with_parameters[names[i]];
   }
   std::map<std::string, int> place;

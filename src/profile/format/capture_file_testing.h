@@ -27,8 +27,8 @@ class CaptureFile {
  public:
   CaptureFile(const std::string& folder, CaptureFileFacts facts = {})
       : facts_(std::move(facts)),
-        path_(join_path(folder, fmt::format("{}-{}-{}.plprof", facts_.layer, facts_.pid,
-                                            facts_.start_ns))),
+        path_(join_path(folder,
+                        fmt::format("{}-{}-{}.plprof", facts_.layer, facts_.pid, facts_.start_ns))),
         fd_(::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)) {
     if (fd_ < 0) std::abort();
   }

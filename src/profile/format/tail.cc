@@ -14,9 +14,8 @@ constexpr std::size_t kMaxTailBuckets = std::size_t{4} << 20;
 bool holds_timeline(const Chunk& chunk) {
   using wire::ChunkType;
   return chunk.is(ChunkType::kLaunches) || chunk.is(ChunkType::kActivities) ||
-         chunk.is(ChunkType::kCalls) || chunk.is(ChunkType::kOps) ||
-         chunk.is(ChunkType::kRanges) || chunk.is(ChunkType::kNames) ||
-         chunk.is(ChunkType::kStallSites);
+         chunk.is(ChunkType::kCalls) || chunk.is(ChunkType::kOps) || chunk.is(ChunkType::kRanges) ||
+         chunk.is(ChunkType::kNames) || chunk.is(ChunkType::kStallSites);
 }
 
 Status senseless(const Chunk& chunk) {
@@ -137,8 +136,8 @@ Coverage ProfileTail::grown_coverage() {
   part.sampling.governed_ns = grown(now.sampling.governed_ns, before_.sampling.governed_ns);
   part.sampling.recorded_ns = grown(now.sampling.recorded_ns, before_.sampling.recorded_ns);
   for (const CoverageNote& note : now.notes) {
-    const auto known = std::find_if(
-        before_.notes.begin(), before_.notes.end(), [&](const CoverageNote& earlier) {
+    const auto known =
+        std::find_if(before_.notes.begin(), before_.notes.end(), [&](const CoverageNote& earlier) {
           return earlier.cause == note.cause && earlier.count >= note.count &&
                  earlier.seconds >= note.seconds;
         });

@@ -2,6 +2,7 @@
 #include "profile/import/impossible_times.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <vector>
 
@@ -81,15 +82,90 @@ double drop_far(Profile& profile, RowSums& sums) {
   }));
 }
 
+bool is_from_graph(const Profile& profile, const Activity& activity) {
+  return activity.graph != 0 ||
+         (activity.call != kNone &&
+          profile.timeline.calls[activity.call].kind == CallKind::kGraphLaunch);
+}
+
+// Launches that are in the file twice: except for graphs, a call launches one piece of work.
+double drop_doubled(Profile& profile, RowSums& sums) {
+  std::vector<Activity>& activities = profile.timeline.activities;
+  const auto same = [&](const Activity& a, const Activity& b) {
+    return a.call != kNone && a.call == b.call && a.start_ns == b.start_ns &&
+           a.duration_ns == b.duration_ns && a.kind == b.kind && a.row == b.row &&
+           a.device == b.device && a.stream == b.stream && !is_from_graph(profile, a);
+  };
+  const std::size_t before = activities.size();
+  activities.erase(std::unique(activities.begin(), activities.end(),
+                               [&](const Activity& a, const Activity& b) {
+                                 if (!same(a, b)) return false;
+                                 sums.changed(b);
+                                 if (is_kernel(b)) --profile.coverage.launches_seen;
+                                 return true;
+                               }),
+                   activities.end());
+  return static_cast<double>(before - activities.size());
+}
+
+// Waits for all work of a device, by process. Only of processes with one device: a wait is for the
+// device that is current, which no record names.
+class DeviceWaits {
+ public:
+  explicit DeviceWaits(const Profile& profile) : timeline_(profile.timeline) {
+    std::map<std::uint32_t, std::set<int>> devices;
+    for (const Activity& activity : timeline_.activities)
+      devices[activity.process].insert(activity.device);
+    for (const Call& call : timeline_.calls)
+      if (call.kind == CallKind::kSync && call.duration_ns >= 0 &&
+          devices[call.process].size() == 1 && waits_for_all(call))
+        waits_[call.process].push_back(&call);
+  }
+  // When the first wait that began after the launch had returned; the latest time without one.
+  std::int64_t end_after(const Activity& activity) const {
+    const auto waits = waits_.find(activity.process);
+    if (waits == waits_.end() || activity.call == kNone) return INT64_MAX;
+    const Call& launch = timeline_.calls[activity.call];
+    const auto first = std::partition_point(
+        waits->second.begin(), waits->second.end(),
+        [&](const Call* wait) { return wait->start_ns < launch.start_ns + launch.duration_ns; });
+    return first == waits->second.end() ? INT64_MAX : (*first)->start_ns + (*first)->duration_ns;
+  }
+
+ private:
+  bool waits_for_all(const Call& call) const {
+    if (call.name >= timeline_.names.size()) return false;
+    const std::string& name = timeline_.names[call.name];
+    return name.find("DeviceSynchronize") != std::string::npos ||
+           name.find("CtxSynchronize") != std::string::npos;
+  }
+  const Timeline& timeline_;
+  std::map<std::uint32_t, std::vector<const Call*>> waits_;  // in order of start
+};
+
+// The last kernels of a stream have no later one that shows it; the host's wait for them does.
+double cut_beyond_waits(Profile& profile, RowSums& sums) {
+  constexpr std::int64_t kGross = 10, kClocksDiffer = 1'000'000;  // times; ns
+  const DeviceWaits waits(profile);
+  double cut = 0;
+  for (Activity& kernel : profile.timeline.activities) {
+    if (!is_kernel(kernel) || kernel.duration_ns < kClocksDiffer) continue;
+    const std::int64_t end = waits.end_after(kernel), possible = end - kernel.start_ns;
+    if (end == INT64_MAX || possible <= 0 || kernel.duration_ns / kGross < possible) continue;
+    if (kernel.duration_ns - possible < kClocksDiffer) continue;
+    kernel.duration_ns = possible;
+    sums.changed(kernel);
+    ++cut;
+  }
+  return cut;
+}
+
 double cut_overlong(Profile& profile, RowSums& sums) {
   InOrderStreams streams;
   double cut = 0;
   std::vector<Activity>& activities = profile.timeline.activities;
   for (auto kernel = activities.rbegin(); kernel != activities.rend(); ++kernel) {
-    const bool from_graph =
-        kernel->graph != 0 || (kernel->call != kNone &&
-                               profile.timeline.calls[kernel->call].kind == CallKind::kGraphLaunch);
-    if (!is_kernel(*kernel) || from_graph) continue;
+    if (!is_kernel(*kernel) || is_from_graph(profile, *kernel)) continue;
     const std::uint64_t stream = std::uint64_t{kernel->stream} << 32 |
                                  std::uint64_t{kernel->device} << 16 | (kernel->process & 0xFFFF);
     const std::int64_t possible =
@@ -106,8 +182,12 @@ double cut_overlong(Profile& profile, RowSums& sums) {
 
 void keep_possible_times(Profile& profile) {
   RowSums sums(profile);
-  const double far = drop_far(profile, sums), overlong = cut_overlong(profile, sums);
-  if (far + overlong > 0) sums.renew();
+  const double far = drop_far(profile, sums), doubled = drop_doubled(profile, sums);
+  const double overlong = cut_overlong(profile, sums) + cut_beyond_waits(profile, sums);
+  if (far + doubled + overlong > 0) sums.renew();
+  if (doubled > 0)
+    profile.coverage.notes.push_back(
+        {"doubled_records", "launches are in the file twice; each counts once", doubled, 0});
   if (far > 0)
     profile.coverage.notes.push_back(
         {"bad_times",
@@ -117,8 +197,8 @@ void keep_possible_times(Profile& profile) {
   if (overlong > 0)
     profile.coverage.notes.push_back(
         {"overlong_kernels",
-         "kernels seem to run on while later ones of their stream begin and end; each counts up to "
-         "the next start on its stream",
+         "kernels seem to run on while later ones of their stream begin and end, or after the host "
+         "has waited for them. Each counts up to the next start, or to the end of the wait",
          overlong, 0});
 }
 

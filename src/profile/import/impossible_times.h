@@ -39,8 +39,9 @@ class InOrderStreams {
 };
 
 // For a profile whose streams are in order and whose timeline is sorted: leaves out activities that
-// are far from the recording, cuts overlong kernels, and adds both to the notes. Nodes of graphs
-// may run side by side and stay. Sums change with the timeline, where it holds all of a row.
+// are far from the recording or there twice, cuts overlong kernels, and adds all to the notes.
+// Nodes of graphs may run side by side and stay. Sums change with the timeline, where it holds all
+// of a row.
 void keep_possible_times(Profile& profile);
 
 }  // namespace purlin::profile

@@ -38,8 +38,12 @@ class ClickhouseServer {
     static ClickhouseServer server;
     return server;
   }
-  // `more`: of the configuration.
-  explicit ClickhouseServer(const std::string& more = "") {
+  struct Settings {
+    int tcp_port;      // 0: any
+    std::string more;  // of the configuration
+  };
+  ClickhouseServer() : ClickhouseServer(Settings{0, ""}) {}
+  explicit ClickhouseServer(const Settings& settings) {
     url_ = environment_variable("PURLIN_TEST_CLICKHOUSE");
     if (!url_.empty()) return;
     if (!file_exists("/usr/sbin/clickhouse-server")) {
@@ -47,8 +51,9 @@ class ClickhouseServer {
       return;
     }
     root_ = make_temporary_directory("purlin-clickhouse").value();
-    port_ = free_port(), tcp_port_ = free_port();
-    more_ = more;
+    port_ = free_port();
+    tcp_port_ = settings.tcp_port > 0 ? settings.tcp_port : free_port();
+    more_ = settings.more;
     start();
   }
   ~ClickhouseServer() {

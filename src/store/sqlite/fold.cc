@@ -55,6 +55,7 @@ Result<FoldedRows> fold(PeriodReader& source, int scale) {
   if (status.is_ok()) status = fold_coverage(source, out);
   Result<std::int64_t> revision = source.revision();
   source.end();
+  source.forget();
   PURLIN_TRY(status);
   PURLIN_ASSIGN(out.revision, revision);
   return out;

@@ -12,6 +12,8 @@ namespace purlin::store {
 namespace {
 
 constexpr std::int64_t kMaxIds = 1 << 28;
+// Of the slots of one file: 100,000 rows take 10 to 20 MB.
+constexpr std::size_t kMaxCachedBytes = std::size_t{96} << 20;
 
 }  // namespace
 
@@ -24,12 +26,17 @@ Result<PeriodReader> PeriodReader::open(const std::string& path, Level level,
   if (version != static_cast<int>(period_schema().size()))
     return error(version == 0 ? Code::kNotFound : Code::kInvalid,
                  "{}: its schema has version {}; run `purlin store migrate`", path, version);
-  PURLIN_ASSIGN(reader.all_rows_,
-                reader.database_.prepare("SELECT slot, series, launches, recorded, sum_ns, sketch "
-                                         "FROM rollup WHERE slot BETWEEN ?1 AND ?2"));
-  PURLIN_ASSIGN(reader.one_row_,
-                reader.database_.prepare("SELECT slot, series, launches, recorded, sum_ns, sketch "
-                                         "FROM rollup WHERE slot = ?1 AND series = ?2"));
+  const auto prepare = [&](Statement& statement, const char* sql) -> Status {
+    PURLIN_ASSIGN(statement, reader.database_.prepare(sql));
+    return Status::ok();
+  };
+  PURLIN_TRY(prepare(reader.slot_rows_,
+                     "SELECT slot, series, launches, recorded, sum_ns, sketch FROM rollup WHERE "
+                     "slot = ?1"));
+  PURLIN_TRY(prepare(reader.one_row_,
+                     "SELECT slot, series, launches, recorded, sum_ns, sketch FROM rollup WHERE "
+                     "slot = ?1 AND series = ?2"));
+  PURLIN_TRY(prepare(reader.slot_revision_, "SELECT value FROM meta WHERE key = 'slot ' || ?1"));
   return reader;
 }
 
@@ -40,7 +47,7 @@ Status PeriodReader::begin() {
 }
 
 void PeriodReader::end() {
-  all_rows_.reset();
+  slot_rows_.reset();
   one_row_.reset();
   if (in_snapshot_) (void)database_.execute("COMMIT");
   in_snapshot_ = false;
@@ -80,6 +87,49 @@ Status PeriodReader::refresh() {
       row[kind] = static_cast<std::uint32_t>(entry);
     }
   }
+}
+
+Result<std::int64_t> PeriodReader::slot_revision(int slot) {
+  slot_revision_.bind(1, std::int64_t{slot});
+  PURLIN_ASSIGN(const bool found, slot_revision_.step());
+  const std::int64_t revision = found ? slot_revision_.integer(0) : 0;
+  slot_revision_.reset();
+  return revision;
+}
+
+Result<const PeriodReader::Slot*> PeriodReader::remembered(int slot) {
+  const auto at = slots_.find(slot);
+  if (at == slots_.end()) return nullptr;
+  PURLIN_ASSIGN(const std::int64_t revision, slot_revision(slot));
+  if (at->second.revision == revision) return &at->second;
+  cached_bytes_ -= at->second.bytes();
+  slots_.erase(at);
+  return nullptr;
+}
+
+Result<const PeriodReader::Slot*> PeriodReader::remember(int slot) {
+  Slot read;
+  PURLIN_ASSIGN(read.revision, slot_revision(slot));
+  slot_rows_.bind(1, std::int64_t{slot});
+  Row row;
+  while (true) {
+    PURLIN_ASSIGN(const bool found, next_row(slot_rows_, row));
+    if (!found) break;
+    read.sketches += row.sketch;
+    read.sketch_ends.push_back(read.sketches.size());
+    row.sketch = {};
+    read.rows.push_back(row);
+    if (cached_bytes_ + read.bytes() <= kMaxCachedBytes) continue;
+    slot_rows_.reset();
+    return nullptr;
+  }
+  cached_bytes_ += read.bytes();
+  return &(slots_[slot] = std::move(read));
+}
+
+void PeriodReader::forget() {
+  slots_.clear();
+  cached_bytes_ = 0;
 }
 
 Result<std::int64_t> PeriodReader::revision() {
@@ -156,6 +206,7 @@ Status PeriodReader::check(StoreCheck& result) {
       result.findings.push_back({path(), std::string(pages.text(0)), true});
   }
   PURLIN_TRY(begin());
+  forget();
   const Status status = check_rows(result);
   end();
   return status;

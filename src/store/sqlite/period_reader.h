@@ -13,6 +13,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,6 +47,9 @@ class PeriodReader {
   const std::vector<SeriesRow>& series() const { return series_; }
   Result<std::int64_t> revision();
   Result<std::vector<std::pair<int, std::int64_t>>> folded();  // slot, revision
+  // Of what it remembers of slots. They are read again only where they changed.
+  std::size_t cached_bytes() const { return cached_bytes_; }
+  void forget();
   // Which series match: a byte for each.
   std::vector<char> matching(const Filter& filter) const;
 
@@ -60,7 +64,28 @@ class PeriodReader {
  private:
   PeriodReader(Database database, Level level, std::int64_t period_ns)
       : database_(std::move(database)), level_(level), period_ns_(period_ns) {}
+  // The rows of a slot at a revision of its own.
+  struct Slot {
+    std::int64_t revision = 0;
+    std::vector<Row> rows;  // without sketches
+    std::string sketches;
+    std::vector<std::size_t> sketch_ends;
+    std::size_t bytes() const {
+      return rows.size() * (sizeof(Row) + sizeof(std::size_t)) + sketches.size();
+    }
+  };
+  // nullptr: it is not remembered, or has changed.
+  Result<const Slot*> remembered(int slot);
+  // nullptr: it is too large to remember.
+  Result<const Slot*> remember(int slot);
+  template <class Use>
+  Status scan_slot(const Slot& slot, const std::vector<char>& matching, Use use);
+  template <class Use>
+  Status look_up(int slot, const std::vector<std::uint32_t>& wanted, Use use);
+  template <class Use>
+  Status scan_file(int slot, const std::vector<char>& matching, Use use);
   Status refresh();
+  Result<std::int64_t> slot_revision(int slot);
   Result<bool> next_row(Statement& statement, Row& row);
   Status check_rows(StoreCheck& result);
 
@@ -68,13 +93,15 @@ class PeriodReader {
   Level level_;
   std::int64_t period_ns_;
   bool in_snapshot_ = false;
-  Statement all_rows_, one_row_;
+  Statement slot_rows_, one_row_, slot_revision_;
+  std::map<int, Slot> slots_;
+  std::size_t cached_bytes_ = 0;
   std::vector<Entry> entries_ = std::vector<Entry>(1);
   std::vector<SeriesRow> series_ = std::vector<SeriesRow>(1);
 };
 
 // Where few series match, their rows are looked up one by one.
-constexpr std::size_t kLookupBelow = 16;
+constexpr std::size_t kLookupBelow = 10;
 
 template <class Use>
 Status PeriodReader::scan(int first_slot, int last_slot, const std::vector<char>& matching,
@@ -83,22 +110,55 @@ Status PeriodReader::scan(int first_slot, int last_slot, const std::vector<char>
   for (std::uint32_t id = 0; id < matching.size(); ++id)
     if (matching[id] != 0) wanted.push_back(id);
   if (wanted.empty()) return Status::ok();
-  Row row;
-  if (wanted.size() * kLookupBelow < matching.size()) {
-    for (int slot = first_slot; slot <= last_slot; ++slot) {
-      for (const std::uint32_t id : wanted) {
-        one_row_.bind(1, std::int64_t{slot}).bind(2, std::int64_t{id});
-        PURLIN_ASSIGN(const bool found, next_row(one_row_, row));
-        if (!found) continue;
-        PURLIN_TRY(use(row));
-        one_row_.reset();
-      }
+  for (int slot = first_slot; slot <= last_slot; ++slot) {
+    PURLIN_ASSIGN(const Slot* known, remembered(slot));
+    if (known == nullptr && wanted.size() * kLookupBelow < matching.size()) {
+      PURLIN_TRY(look_up(slot, wanted, use));
+      continue;
     }
-    return Status::ok();
+    if (known == nullptr) {
+      PURLIN_ASSIGN(known, remember(slot));
+    }
+    PURLIN_TRY(known != nullptr ? scan_slot(*known, matching, use)
+                                : scan_file(slot, matching, use));
   }
-  all_rows_.bind(1, std::int64_t{first_slot}).bind(2, std::int64_t{last_slot});
+  return Status::ok();
+}
+
+template <class Use>
+Status PeriodReader::scan_slot(const Slot& slot, const std::vector<char>& matching, Use use) {
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < slot.rows.size(); ++i) {
+    const std::size_t end = slot.sketch_ends[i];
+    if (matching[slot.rows[i].series] != 0) {
+      Row row = slot.rows[i];
+      row.sketch = std::string_view(slot.sketches).substr(begin, end - begin);
+      PURLIN_TRY(use(row));
+    }
+    begin = end;
+  }
+  return Status::ok();
+}
+
+template <class Use>
+Status PeriodReader::look_up(int slot, const std::vector<std::uint32_t>& wanted, Use use) {
+  Row row;
+  for (const std::uint32_t id : wanted) {
+    one_row_.bind(1, std::int64_t{slot}).bind(2, std::int64_t{id});
+    PURLIN_ASSIGN(const bool found, next_row(one_row_, row));
+    if (!found) continue;
+    PURLIN_TRY(use(row));
+    one_row_.reset();
+  }
+  return Status::ok();
+}
+
+template <class Use>
+Status PeriodReader::scan_file(int slot, const std::vector<char>& matching, Use use) {
+  Row row;
+  slot_rows_.bind(1, std::int64_t{slot});
   while (true) {
-    PURLIN_ASSIGN(const bool found, next_row(all_rows_, row));
+    PURLIN_ASSIGN(const bool found, next_row(slot_rows_, row));
     if (!found) return Status::ok();
     if (matching[row.series] != 0) PURLIN_TRY(use(row));
   }

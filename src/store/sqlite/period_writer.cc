@@ -218,6 +218,7 @@ Status PeriodWriter::flush() {
                      key.second, key.first);
     }
     PURLIN_TRY(put(key.first, key.second, row));
+    changed_.insert(key.first);
   }
   pending_.clear();
   return Status::ok();
@@ -241,6 +242,7 @@ Status PeriodWriter::replace_slot(int slot, const std::vector<LabelledRow>& rows
       fmt::format("DELETE FROM rollup WHERE slot = {0}; DELETE FROM coverage WHERE slot = {0}",
                   slot)
           .c_str()));
+  changed_.insert(slot);
   for (const LabelledRow& row : rows) {
     SeriesKey key;
     for (std::size_t kind = 0; kind < kSeriesKinds; ++kind) {
@@ -261,15 +263,20 @@ Status PeriodWriter::replace_slot(int slot, const std::vector<LabelledRow>& rows
 
 Status PeriodWriter::commit() {
   PURLIN_TRY(flush());
-  PURLIN_TRY(database_.execute(
-      "INSERT INTO meta VALUES('revision', 1) ON CONFLICT DO UPDATE SET value = value + 1"));
+  constexpr const char* kRaise =
+      "INSERT INTO meta VALUES('{}', 1) ON CONFLICT DO UPDATE SET value = value + 1";
+  PURLIN_TRY(database_.execute(fmt::format(kRaise, "revision").c_str()));
+  for (const int slot : changed_)
+    PURLIN_TRY(database_.execute(fmt::format(kRaise, fmt::format("slot {}", slot)).c_str()));
   PURLIN_TRY(transaction_->commit());
   transaction_.reset();
+  changed_.clear();
   return Status::ok();
 }
 
 void PeriodWriter::roll_back() {
   pending_.clear();
+  changed_.clear();
   texts_.clear();
   series_.clear();
   transaction_.reset();

@@ -15,6 +15,7 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -74,6 +75,7 @@ class PeriodWriter {
   // Ids of committed texts and of those of the transaction: cleared where it is undone.
   std::unordered_map<std::string, std::int64_t> texts_;
   std::unordered_map<SeriesKey, std::int64_t, SeriesHash> series_;
+  std::set<int> changed_;                                    // slots
   std::map<std::pair<int, std::int64_t>, Pending> pending_;  // by slot and series: the file's order
 };
 

@@ -2,15 +2,17 @@
 #include "store/sqlite/reader.h"
 
 #include "base/files.h"
+#include "base/hash.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
+#include <unordered_map>
 
 namespace purlin::store {
 namespace {
 
 constexpr std::size_t kMaxOpenFiles = 40;
+constexpr std::size_t kMaxCachedBytesOfAll = std::size_t{128} << 20;
 
 // The file's state stays the same until the end of the scope.
 struct Snapshot {
@@ -21,15 +23,15 @@ struct Snapshot {
   PeriodReader& reader;
 };
 
-// The group of each series in one slot's step; found by the ids of its entries, and by their texts
-// once per combination of a file.
+// The group of each series in one slot's step. It is found by the ids of its entries: by their
+// texts only once per combination of a file.
 class SeriesGroups {
  public:
   SeriesGroups(const PeriodReader& reader, Grouping& grouping)
       : reader_(reader), grouping_(grouping) {}
 
   void begin_step(std::int64_t begin_ns) {
-    if (begin_ns == begin_ns_ && !of_series_.empty()) return;
+    if (begin_ns == begin_ns_) return;
     begin_ns_ = begin_ns;
     of_series_.assign(reader_.series().size(), -1);
     by_ids_.clear();
@@ -41,16 +43,21 @@ class SeriesGroups {
   }
 
  private:
+  struct Hash {
+    std::size_t operator()(const PeriodReader::SeriesRow& ids) const {
+      return hash64(ids.data(), sizeof ids);
+    }
+  };
   std::size_t find(const PeriodReader::SeriesRow& row) {
-    key_.clear();
-    for (const Kind kind : grouping_.kinds()) key_.push_back(row[static_cast<std::size_t>(kind)]);
-    const auto known = by_ids_.find(key_);
-    if (known != by_ids_.end()) return known->second;
+    PeriodReader::SeriesRow ids = {};
+    for (const Kind kind : grouping_.kinds())
+      ids[static_cast<std::size_t>(kind)] = row[static_cast<std::size_t>(kind)];
+    if (const auto known = by_ids_.find(ids); known != by_ids_.end()) return known->second;
     const std::size_t number =
         grouping_.number(begin_ns_, grouping_.values([&](Kind kind) -> const Fields& {
           return reader_.entries()[row[static_cast<std::size_t>(kind)]].fields;
         }));
-    by_ids_.emplace(key_, number);
+    by_ids_.emplace(ids, number);
     return number;
   }
 
@@ -58,8 +65,7 @@ class SeriesGroups {
   Grouping& grouping_;
   std::int64_t begin_ns_ = -1;
   std::vector<std::int64_t> of_series_;
-  std::map<std::vector<std::uint32_t>, std::size_t> by_ids_;
-  std::vector<std::uint32_t> key_;
+  std::unordered_map<PeriodReader::SeriesRow, std::size_t, Hash> by_ids_;
 };
 
 }  // namespace
@@ -113,36 +119,50 @@ Result<std::vector<Part>> SqliteReader::plan_of(const Filter& filter, Step step,
 }
 
 Status SqliteReader::walk(const std::vector<Part>& parts, const Filter& filter, Grouping& grouping,
-                          bool totals, const std::vector<char>* with_sketches) {
+                          const Wanted& wanted) {
   for (const Part& part : parts) {
     PURLIN_ASSIGN(PeriodReader* const reader, period(part.level, part.period_ns));
     if (reader == nullptr) continue;  // removed since the plan was made
     const Snapshot snapshot(*reader);
     PURLIN_TRY(reader->begin());
-    PURLIN_TRY(walk_part(*reader, part, filter, grouping, totals, with_sketches));
+    PURLIN_TRY(walk_part(*reader, part, filter, grouping, wanted));
+    limit_memory(*reader);
   }
   return Status::ok();
 }
 
+// The file that was read last keeps its slots.
+void SqliteReader::limit_memory(const PeriodReader& last) {
+  std::size_t bytes = 0;
+  for (const auto& reader : open_) bytes += reader->cached_bytes();
+  if (bytes <= kMaxCachedBytesOfAll) return;
+  for (const auto& reader : open_)
+    if (reader.get() != &last) reader->forget();
+}
+
 Status SqliteReader::walk_part(PeriodReader& reader, const Part& part, const Filter& filter,
-                               Grouping& grouping, bool totals,
-                               const std::vector<char>* with_sketches) {
+                               Grouping& grouping, const Wanted& wanted) {
   SeriesGroups groups(reader, grouping);
+  std::vector<char> matching = reader.matching(filter);
+  if (wanted.groups != nullptr) {
+    groups.begin_step(0);
+    for (std::uint32_t id = 1; id < matching.size(); ++id) {
+      if (matching[id] == 0) continue;
+      const std::size_t number = groups.of(id);
+      matching[id] = number < wanted.groups->size() && (*wanted.groups)[number] != 0;
+    }
+  }
   return reader.scan(
-      part.first_slot, part.last_slot, reader.matching(filter),
-      [&](const PeriodReader::Row& row) -> Status {
+      part.first_slot, part.last_slot, matching, [&](const PeriodReader::Row& row) -> Status {
         groups.begin_step(
             point_of(grouping.step(), slot_begin(part.level, part.period_ns, row.slot)));
-        const std::size_t number = groups.of(row.series);
-        Group& group = grouping.groups()[number];
-        if (totals) {
+        Group& group = grouping.groups()[groups.of(row.series)];
+        if (wanted.totals) {
           group.launches += row.launches;
           group.recorded += row.recorded;
           group.sum_ns += row.sum_ns;
         }
-        const bool wanted = with_sketches == nullptr ||
-                            (number < with_sketches->size() && (*with_sketches)[number] != 0);
-        if (wanted && !group.sketch.add(row.sketch))
+        if (wanted.sketches && !group.sketch.add(row.sketch))
           return error(
               Code::kCorrupt,
               "{}: the sketch of series {} in slot {} is damaged; run `purlin store check`",
@@ -155,7 +175,7 @@ Result<std::vector<Cell>> SqliteReader::cells(const Filter& filter,
                                               const std::vector<Dimension>& by, Step step) {
   Grouping grouping(by, step);
   PURLIN_ASSIGN(const std::vector<Part> parts, plan_of(filter, step, grouping.needs_unit()));
-  PURLIN_TRY(walk(parts, filter, grouping, true, nullptr));
+  PURLIN_TRY(walk(parts, filter, grouping, {true, true, nullptr}));
   return grouping.cells();
 }
 
@@ -163,12 +183,11 @@ Result<std::vector<Cell>> SqliteReader::cells(const Filter& filter,
 Result<TopKernels> SqliteReader::top(const Filter& filter, std::size_t limit) {
   Grouping grouping(top_dimensions(), Step::kAll);
   PURLIN_ASSIGN(const std::vector<Part> parts, plan_of(filter, Step::kAll, false));
-  std::vector<char> none;
-  PURLIN_TRY(walk(parts, filter, grouping, true, &none));
+  PURLIN_TRY(walk(parts, filter, grouping, {true, false, nullptr}));
   const std::vector<std::size_t> chosen = heaviest(grouping.groups(), limit);
-  std::vector<char> wanted(grouping.groups().size(), 0);
-  for (const std::size_t number : chosen) wanted[number] = 1;
-  PURLIN_TRY(walk(parts, filter, grouping, false, &wanted));
+  std::vector<char> of_these(grouping.groups().size(), 0);
+  for (const std::size_t number : chosen) of_these[number] = 1;
+  PURLIN_TRY(walk(parts, filter, grouping, {false, true, &of_these}));
   return top_kernels(grouping.groups(), chosen);
 }
 
@@ -226,6 +245,7 @@ Result<std::vector<std::string>> SqliteReader::values(Dimension dimension, const
                               named[entries[static_cast<std::size_t>(place.kind)]] = 1;
                               return Status::ok();
                             }));
+    limit_memory(*reader);
     for (std::size_t id = 1; id < named.size(); ++id) {
       const Fields& fields = reader->entries()[id].fields;
       if (named[id] != 0 && place.field < fields.size()) found.insert(fields[place.field]);

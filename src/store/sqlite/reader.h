@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SqliteReader: questions to the files of a folder. Keeps those it used last open.
+// SqliteReader: questions to the files of a folder. Keeps those it used last open, and up to 224
+// MiB of their rows in memory: a slot that has not changed is not read again.
 //
 // One thread; next to a writer of any process. A question sees each file at one state. Failure: see
 // Store.
@@ -45,11 +46,15 @@ class SqliteReader : public Reader {
 
  private:
   Result<std::vector<Part>> plan_of(const Filter& filter, Step step, bool per_gpu);
-  // `with_sketches[number]`: of which groups; nullptr: of all.
-  Status walk(const std::vector<Part>& parts, const Filter& filter, Grouping& grouping, bool totals,
-              const std::vector<char>* with_sketches);
+  struct Wanted {
+    bool totals, sketches;
+    const std::vector<char>* groups;  // a byte for each, of Step::kAll; nullptr: all
+  };
+  Status walk(const std::vector<Part>& parts, const Filter& filter, Grouping& grouping,
+              const Wanted& wanted);
   Status walk_part(PeriodReader& reader, const Part& part, const Filter& filter, Grouping& grouping,
-                   bool totals, const std::vector<char>* with_sketches);
+                   const Wanted& wanted);
+  void limit_memory(const PeriodReader& last);
   Result<Catalog*> catalog();
 
   Folder folder_;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels of OpenCL C and CUDA C++.
+#include "base/regex.h"
 #include "base/text.h"
 #include "tune/draft/kernel_source.h"
 #include "tune/draft/source_text.h"
 
 #include <algorithm>
 #include <map>
-#include <regex>
 #include <set>
 
 namespace purlin::tune {
@@ -106,8 +106,9 @@ class CReader {
   // Directives become blanks in code_.
   void read_preprocessor() {
     std::set<std::string> guarded;
-    static const std::regex kGuard(R"(#\s*(?:ifndef|if\s+!\s*defined)\s*\(?\s*(\w+)\s*\)?\s*)");
-    static const std::regex kDefine(R"(#\s*define\s+(\w+)(?!\w|\()[ \t]*(.*))");
+    static const Regex kGuard(R"(#\s*(?:ifndef|if\s+!\s*defined)\s*\(?\s*(\w+)\s*\)?\s*)");
+    // A macro with arguments has its parenthesis right after the name.
+    static const Regex kDefine(R"(#\s*define\s+(\w+)([^\w(].*)?)");
     for (std::size_t at = 0; at < clean_.size();) {
       std::size_t end = std::min(clean_.find('\n', at), clean_.size());
       const std::string first(trim(clean_.substr(at, end - at)));
@@ -118,10 +119,12 @@ class CReader {
       if (directive) {
         std::fill(code_.begin() + static_cast<std::ptrdiff_t>(at),
                   code_.begin() + static_cast<std::ptrdiff_t>(end), ' ');
-        std::smatch match;
-        if (std::regex_match(line, match, kGuard)) guarded.insert(match[1]);
-        if (std::regex_match(line, match, kDefine))
-          define(match[1], std::string(trim(match[2].str())), guarded.count(match[1]) > 0);
+        Regex::Groups match;
+        if (kGuard.matches(line, &match)) guarded.emplace(match[1]);
+        if (kDefine.matches(line, &match)) {
+          const std::string name(match[1]);
+          define(name, std::string(trim(match[2])), guarded.count(name) > 0);
+        }
         directives_ += line + "\n";
       }
       at = end + 1;
@@ -141,22 +144,20 @@ class CReader {
   }
 
   void read_aliases() {
-    static const std::regex kAlias(
+    static const Regex kAlias(
         R"((?:typedef\s+(\w+)\s+(\w+)\s*;)|(?:using\s+(\w+)\s*=\s*(\w+)\s*;))");
-    for (std::sregex_iterator match(code_.begin(), code_.end(), kAlias), end; match != end;
-         ++match) {
-      const bool by_typedef = (*match)[1].matched;
-      const ScalarType type = type_of((*match)[by_typedef ? 1 : 4]);
-      if (!type.dtype.empty()) preamble_.types[(*match)[by_typedef ? 2 : 3]] = type;
-    }
+    kAlias.each(code_, [&](const Regex::Groups& match) {
+      const bool by_typedef = match[1].data() != nullptr;
+      const ScalarType type = type_of(std::string(match[by_typedef ? 1 : 4]));
+      if (!type.dtype.empty()) preamble_.types[std::string(match[by_typedef ? 2 : 3])] = type;
+    });
   }
 
   void read_constants() {
-    static const std::regex kConstant(
+    static const Regex kConstant(
         R"((?:constexpr|__constant|const)\s+(?:static\s+)?(?:unsigned\s+)?(?:int|uint|unsigned|size_t|auto|long)\s+([A-Za-z_]\w*)\s*=\s*(\d+)\w*\s*;)");
-    for (std::sregex_iterator match(code_.begin(), code_.end(), kConstant), end; match != end;
-         ++match)
-      preamble_.fixed.push_back((*match)[1]);
+    kConstant.each(code_,
+                   [&](const Regex::Groups& match) { preamble_.fixed.emplace_back(match[1]); });
   }
 
   ScalarType type_of(const std::string& word) const {
@@ -216,22 +217,22 @@ class CReader {
   }
 
   static void read_attribute(const std::string& text, KernelSource& kernel) {
-    static const std::regex kSize(R"(reqd_work_group_size\s*\(([^()]*)\))");
-    std::smatch match;
-    if (std::regex_search(text, match, kSize)) kernel.required_block = list_items(match[1].str());
+    static const Regex kSize(R"(reqd_work_group_size\s*\(([^()]*)\))");
+    Regex::Groups match;
+    if (kSize.search(text, &match)) kernel.required_block = list_items(std::string(match[1]));
   }
 
   // "ns::inner::" of the namespaces around a place.
   std::string spaces_before(std::size_t place) const {
     if (!cuda_) return "";
-    static const std::regex kNamespace(R"(namespace\s+([\w:]+)\s*$)");
+    static const Regex kNamespace(R"(namespace\s+([\w:]+)\s*$)");
     std::vector<std::string> open;
     std::size_t statement = 0;
     for (std::size_t i = 0; i < place; ++i) {
       if (code_[i] == '{') {
-        std::smatch match;
-        const std::string before = code_.substr(statement, i - statement);
-        open.push_back(std::regex_search(before, match, kNamespace) ? match[1].str() + "::" : "");
+        Regex::Groups match;
+        const std::string_view before = std::string_view(code_).substr(statement, i - statement);
+        open.push_back(kNamespace.search(before, &match) ? std::string(match[1]) + "::" : "");
       }
       if (code_[i] == '}' && !open.empty()) open.pop_back();
       if (code_[i] == '{' || code_[i] == '}' || code_[i] == ';') statement = i + 1;
@@ -376,7 +377,7 @@ class CReader {
 
   // Names in capitals that nothing in the file defines: it does not compile unless -D does.
   void add_undefined(KernelSource& kernel) const {
-    static const std::regex kCapital("[A-Z][A-Z0-9_]+");
+    static const Regex kCapital("[A-Z][A-Z0-9_]+");
     static const std::set<std::string> kBuiltin = {
         "NULL", "INFINITY", "NAN", "MAXFLOAT", "HUGE_VALF", "HUGE_VAL", "TRUE", "FALSE", "EOF"};
     std::set<std::string> known = preamble_.defined;
@@ -394,51 +395,51 @@ class CReader {
       if (line.find("if") != line.npos)
         heads += line.substr(std::min(line.find("if") + 2, line.size())) + "\n";
     for (const std::string& word : words(code_ + " " + heads)) {
-      if (!std::regex_match(word, kCapital) || builtin(word) || !known.insert(word).second)
-        continue;
+      if (!kCapital.matches(word) || builtin(word) || !known.insert(word).second) continue;
       const std::size_t at = find_word(code_, word);
       const std::size_t next = at == code_.npos ? at : skip_blanks(code_, at + word.size());
       if (next != code_.npos && next < code_.size() && code_[next] == '(') continue;  // a function
-      const std::regex declared("[A-Za-z_0-9]\\s+\\*?" + word + "\\s*(=[^=]|;|,|\\[)");
-      if (std::regex_search(code_, declared)) continue;
+      const Regex declared("[A-Za-z_0-9]\\s+\\*?" + word + "\\s*(=[^=]|;|,|\\[)");
+      if (declared.search(code_)) continue;
       kernel.parameters.push_back(
           {word, std::nullopt, {}, "a macro that the source does not define"});
     }
   }
 
   void read_axes(const std::string& body, KernelSource& kernel) const {
-    static const std::regex kOpencl(R"(get_(?:global|group|local)_id\s*\(\s*([012])\s*\))");
-    static const std::regex kCuda(R"((?:threadIdx|blockIdx)\s*\.\s*([xyz]))");
-    const std::regex& use = cuda_ ? kCuda : kOpencl;
-    for (std::sregex_iterator match(body.begin(), body.end(), use), end; match != end; ++match)
-      kernel.axes[axis_of((*match)[1])].used = true;
-    static const std::regex kIndex(
+    static const Regex kOpencl(R"(get_(?:global|group|local)_id\s*\(\s*([012])\s*\))");
+    static const Regex kCuda(R"((?:threadIdx|blockIdx)\s*\.\s*([xyz]))");
+    const Regex& use = cuda_ ? kCuda : kOpencl;
+    use.each(body, [&](const Regex::Groups& match) { kernel.axes[axis_of(match[1])].used = true; });
+    static const Regex kIndex(
         R"((\w+)\s*=\s*([^;=]*(?:get_global_id\s*\(\s*([012])\s*\)|blockIdx\s*\.\s*([xyz])[^;]*threadIdx|threadIdx\s*\.\s*([xyz])[^;]*blockIdx)[^;]*);)");
-    for (std::sregex_iterator match(body.begin(), body.end(), kIndex), end; match != end; ++match) {
-      const std::string letter = (*match)[3].matched   ? (*match)[3].str()
-                                 : (*match)[4].matched ? (*match)[4].str()
-                                                       : (*match)[5].str();
+    kIndex.each(body, [&](const Regex::Groups& match) {
+      const std::string_view letter = match[3].data() != nullptr   ? match[3]
+                                      : match[4].data() != nullptr ? match[4]
+                                                                   : match[5];
       SourceAxis& axis = kernel.axes[axis_of(letter)];
       for (const SourceParameter& parameter : kernel.parameters)
-        if (std::regex_search((*match)[2].str(), std::regex("\\*\\s*" + parameter.name + "\\b|\\b" +
-                                                            parameter.name + "\\s*\\*")))
+        if (Regex("\\*\\s*" + parameter.name + "\\b|\\b" + parameter.name + "\\s*\\*")
+                .search(match[2]))
           axis.factors.push_back(parameter.name);
-      if (axis.bound.empty()) axis.bound = bound_of(body, (*match)[1], kernel);
-    }
+      if (axis.bound.empty()) axis.bound = bound_of(body, std::string(match[1]), kernel);
+    });
   }
 
-  static std::size_t axis_of(const std::string& letter) {
+  static std::size_t axis_of(std::string_view letter) {
     return letter == "1" || letter == "y" ? 1 : letter == "2" || letter == "z" ? 2 : 0;
   }
 
   // The argument with which an index is compared.
   static std::string bound_of(const std::string& body, const std::string& index,
                               const KernelSource& kernel) {
-    const std::regex compared("\\b" + index + R"(\s*(?:<|>=)\s*(?:\(\s*\w+\s*\)\s*)?(\w+))");
-    for (std::sregex_iterator match(body.begin(), body.end(), compared), end; match != end; ++match)
+    const Regex compared("\\b" + index + R"(\s*(?:<|>=)\s*(?:\(\s*\w+\s*\)\s*)?(\w+))");
+    std::string found;
+    compared.each(body, [&](const Regex::Groups& match) {
       for (const SourceArgument& one : kernel.arguments)
-        if (!one.pointer && one.name == (*match)[1]) return one.name;
-    return "";
+        if (found.empty() && !one.pointer && one.name == match[1]) found = one.name;
+    });
+    return found;
   }
 
   const bool cuda_;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels of Triton: functions under @triton.jit, with the configs of @triton.autotune.
+#include "base/regex.h"
 #include "base/text.h"
 #include "tune/draft/kernel_source.h"
 #include "tune/draft/source_text.h"
 
 #include <algorithm>
 #include <map>
-#include <regex>
 #include <set>
 
 namespace purlin::tune {
@@ -21,18 +21,17 @@ std::size_t indent_of(std::string_view line) {
 
 // The values of each constant in the configs of an @triton.autotune, in order.
 std::map<std::string, std::vector<std::int64_t>> config_values(const std::string& decorators) {
-  static const std::regex kPair(R"(['"]?(\w+)['"]?\s*[:=]\s*(\d+))");
+  static const Regex kPair(R"(['"]?(\w+)['"]?\s*[:=]\s*(\d+))");
   std::map<std::string, std::vector<std::int64_t>> values;
   for (std::size_t at = 0; (at = find_word(decorators, "Config", at)) != decorators.npos; at += 6) {
     const std::size_t open = decorators.find('(', at), close = closing(decorators, open);
     if (close == decorators.npos) break;
     const std::string config = decorators.substr(open, close - open);
-    for (std::sregex_iterator match(config.begin(), config.end(), kPair), end; match != end;
-         ++match) {
-      const std::int64_t value = whole_number((*match)[2].str()).value_or(0);
-      std::vector<std::int64_t>& seen = values[(*match)[1]];
+    kPair.each(config, [&](const Regex::Groups& match) {
+      const std::int64_t value = whole_number(std::string(match[2])).value_or(0);
+      std::vector<std::int64_t>& seen = values[std::string(match[1])];
       if (std::find(seen.begin(), seen.end(), value) == seen.end()) seen.push_back(value);
-    }
+    });
   }
   return values;
 }
@@ -50,8 +49,8 @@ class TritonReader {
       if (starts_with(line, "@")) {
         decorators += statement(i) + "\n";
       } else if (starts_with(line, "def ")) {
-        if (std::regex_search(decorators, std::regex(R"(@(?:triton\s*\.\s*)?jit\b)")))
-          kernels.push_back(kernel(i, decorators));
+        static const Regex kJit(R"(@(?:triton\s*\.\s*)?jit\b)");
+        if (kJit.search(decorators)) kernels.push_back(kernel(i, decorators));
         decorators.clear();
       } else if (!line.empty()) {
         decorators.clear();
@@ -100,8 +99,8 @@ class TritonReader {
             {option, found->second.front(), found->second, "an option of the launch"});
     see_pointers(body, kernel);
     for (std::size_t axis = 0; axis < 3; ++axis)
-      kernel.axes[axis].used = std::regex_search(
-          body, std::regex("program_id\\s*\\(\\s*(axis\\s*=\\s*)?" + std::to_string(axis)));
+      kernel.axes[axis].used =
+          Regex("program_id\\s*\\(\\s*(axis\\s*=\\s*)?" + std::to_string(axis)).search(body);
     return kernel;
   }
 
@@ -134,28 +133,27 @@ class TritonReader {
 
   // A pointer reaches tl.load or tl.store itself, or through names that are computed from it.
   static void see_pointers(const std::string& body, KernelSource& kernel) {
-    static const std::regex kAccess(R"(\.\s*(load|store|atomic_\w+)\s*\()");
-    static const std::regex kAssign(R"((\w+)\s*\+?=\s*([^=].*))");
+    static const Regex kAccess(R"(\.\s*(load|store|atomic_\w+)\s*\()");
+    static const Regex kAssign(R"((\w+)\s*\+?=\s*([^=].*))");
     for (SourceArgument& one : kernel.arguments) {
       std::set<std::string> names = {one.name};
       for (const std::string& line : split(body, '\n')) {
-        std::smatch match;
-        const std::string text(trim(line));
-        if (std::regex_match(text, match, kAssign) && is_address(match[2].str(), names))
-          names.insert(match[1]);
+        Regex::Groups match;
+        if (kAssign.matches(trim(line), &match) && is_address(std::string(match[2]), names))
+          names.emplace(match[1]);
       }
-      for (std::sregex_iterator match(body.begin(), body.end(), kAccess), end; match != end;
-           ++match) {
-        const std::size_t open = static_cast<std::size_t>(match->position() + match->length()) - 1;
+      kAccess.each(body, [&](const Regex::Groups& match) {
+        const auto open =
+            static_cast<std::size_t>(match[0].data() - body.data()) + match[0].size() - 1;
         const std::vector<std::string> given =
             list_items(body.substr(open + 1, closing(body, open) - open - 1));
-        if (given.empty() || !is_address(given[0], names)) continue;
-        const std::string what = (*match)[1];
+        if (given.empty() || !is_address(given[0], names)) return;
+        const std::string_view what = match[1];
         one.pointer = true;
         one.dtype = "f32";
         one.written |= what != "load";
         one.read |= what != "store";
-      }
+      });
     }
   }
 

@@ -73,11 +73,6 @@ Result<PageSession> read(const Json& document) {
   return session;
 }
 
-std::string text_at(double x, double y, std::string_view text, std::string_view anchor) {
-  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>", x, y, anchor,
-                     markup_escaped(text));
-}
-
 // Every evaluation and the best so far, over their total measuring time; times on a log axis.
 std::string convergence(const PageSession& session) {
   constexpr double kHeight = 320, kTop = 10, kBottom = 40;
@@ -93,11 +88,11 @@ std::string convergence(const PageSession& session) {
   for (int i = 0; i <= 4; ++i) {
     const double time_ms = std::exp(low + (high - low) * i / 4), at = y(time_ms);
     svg += fmt::format("<path class=\"axis\" d=\"M{} {:.1f}H{}\"/>", kLeft, at, kWidth - kRight);
-    svg += text_at(kLeft - 6, at + 4, format_ns(time_ms * 1e6), "end");
-    svg += text_at(x(last * i / 4), kHeight - kBottom + 18, fmt::format("{:.3g} s", last * i / 4),
-                   i == 4 ? "end" : "middle");
+    svg += svg_text(kLeft - 6, at + 4, format_ns(time_ms * 1e6), "end");
+    svg += svg_text(x(last * i / 4), kHeight - kBottom + 18, fmt::format("{:.3g} s", last * i / 4),
+                    i == 4 ? "end" : "middle");
   }
-  svg += text_at(kWidth / 2, kHeight - 4, "cost of the evaluations", "middle");
+  svg += svg_text(kWidth / 2, kHeight - 4, "cost of the evaluations", "middle");
   const std::size_t step = session.evaluations.size() / kDots + 1;
   std::string path;
   double best = 0;
@@ -128,10 +123,10 @@ std::string bars(const std::vector<Importance>& parameters) {
   double y = 2;
   for (const Importance& one : parameters) {
     const double width = (kWidth - kNames - 80) * one.share;
-    svg += text_at(kNames - 8, y + 16, elide_middle(one.parameter, 30), "end");
+    svg += svg_text(kNames - 8, y + 16, elide_middle(one.parameter, 30), "end");
     svg += fmt::format("<rect class=\"bar\" x=\"{}\" y=\"{:.0f}\" width=\"{:.1f}\" height=\"16\"/>",
                        kNames, y + 3, width);
-    svg += text_at(kNames + width + 6, y + 16, fmt::format("{:.0f} %", 100 * one.share), "start");
+    svg += svg_text(kNames + width + 6, y + 16, fmt::format("{:.0f} %", 100 * one.share), "start");
     y += kRow;
   }
   return svg + "</svg>";
@@ -191,10 +186,10 @@ std::string coordinates(const PageSession& session, const std::vector<Importance
   for (std::size_t axis = 0; axis < names.size(); ++axis) {
     svg +=
         fmt::format("<path class=\"axis\" d=\"M{:.1f} {}V{}\"/>", x(axis), kTop, kHeight - kBottom);
-    svg += text_at(x(axis), axis % 2 == 0 ? 12 : 24, elide_middle(names[axis], 22), "middle");
+    svg += svg_text(x(axis), axis % 2 == 0 ? 12 : 24, elide_middle(names[axis], 22), "middle");
     for (std::size_t value = 0; value < values[axis].size(); ++value)
-      svg += text_at(x(axis) + 4, y(axis, value) + 4,
-                     elide_middle(to_text(values[axis][value]), 12), "start");
+      svg += svg_text(x(axis) + 4, y(axis, value) + 4,
+                      elide_middle(to_text(values[axis][value]), 12), "start");
   }
   return svg + "</svg>";
 }
@@ -272,13 +267,8 @@ Result<std::string> render_page(const Json& document) {
   PURLIN_TRY(check_schema(document, "purlin.tune", 1));
   PURLIN_ASSIGN(const PageSession session, read(document));
   const std::string& kernel = document["kernel"].as_string();
-  std::string html = fmt::format(
-      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
-      "'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n<meta name=\"viewport\" "
-      "content=\"width=device-width, initial-scale=1\">\n<title>{} tuned</title>\n<style>{}"
-      "</style>\n</head>\n<body>\n<h1>{}</h1>\n",
-      markup_escaped(kernel), kStyle, markup_escaped(kernel));
+  const std::string title = kernel + " tuned";
+  std::string html = fmt::format("<h1>{}</h1>\n", markup_escaped(kernel));
   std::string problem;
   for (const auto& [name, extent] : document["problem"].members())
     problem += fmt::format("{}{}={}", problem.empty() ? "" : ",", name, extent.as_int());
@@ -289,7 +279,7 @@ Result<std::string> render_page(const Json& document) {
       markup_escaped(document["strategy_used"].as_string()), document["seed"].as_int(),
       markup_escaped(document["budget"].as_string()), session.evaluations.size(),
       document["space"]["valid"].as_int(), session.times.size());
-  if (session.times.empty()) return html + "<p>No config worked.</p>\n</body>\n</html>\n";
+  if (session.times.empty()) return static_page(title, kStyle, html + "<p>No config worked.</p>\n");
   std::vector<Importance> parameters = importance_of(session.times);
   std::erase_if(parameters, [](const Importance& one) { return one.share <= 0; });
   html +=
@@ -302,7 +292,7 @@ Result<std::string> render_page(const Json& document) {
       bars(parameters) + "\n";
   html += "<h2>Configs</h2>\n<p>The winner and its ties are green.</p>\n" +
           coordinates(session, parameters) + "\n" + table(session) + "\n";
-  return html + transfer(document) + "</body>\n</html>\n";
+  return static_page(title, kStyle, html + transfer(document));
 }
 
 }  // namespace purlin::tune

@@ -27,7 +27,9 @@ constexpr Remedy kAllocation = {
     "application",
     "PyTorch: no torch.cuda.empty_cache() in the loop; PYTORCH_CUDA_ALLOC_CONF="
     "expandable_segments:True where sizes vary|"
-    "CUDA: allocate once before the loop, or cudaMallocAsync with a pool and a release threshold",
+    "CUDA: allocate once before the loop, or cudaMallocAsync with a pool and a release threshold|"
+    "HIP: allocate once before the loop, or hipMallocAsync|"
+    "OpenCL: create buffers once before the loop, and reuse them",
     ""};
 
 constexpr double kSomeInEach = 0.5;  // calls a step

@@ -99,7 +99,7 @@ class CaptureFinder {
       for (std::uint32_t c = first; first != kNone && c < last; ++c) {
         const Call& call = timeline_.calls[c];
         if (call.process != sequence_.process || !threads.contains(call.thread)) continue;
-        if (call.kind == CallKind::kAllocation || waits_for_device(timeline_, call))
+        if (allocates_outside_of_streams(timeline_, call) || waits_for_device(timeline_, call))
           names.insert(call.name);
       }
       for (const std::uint32_t name : names) ++found[name];

@@ -5,6 +5,7 @@
 #include "analyze/advise/rules/graph_capture.h"
 #include "analyze/advise/rules/pricing.h"
 #include "analyze/advise/rules/remedies.h"
+#include "analyze/advise/rules/slow_op.h"
 #include "analyze/text/layout.h"
 #include "analyze/timeline/device_sweep.h"
 #include "analyze/timeline/host.h"
@@ -27,7 +28,11 @@ constexpr double kStarved = 0.05, kSynchronised = 0.02, kLaunchBound = 0.05, kEx
 // Of the starvation a PyTorch ResNet-50 had without workers, what four of them took away, twice
 // measured: 0.34 and 0.62 (pytorch/kineto's samples).
 constexpr Interval3 kFed = {0.3, 0.6, 1.0};
-constexpr double kLeastHost = 0.1;  // of the host's time that any program keeps
+constexpr Interval3 kMapped = {0.5, 0.9, 1.0};  // of copies between a host and itself
+constexpr double kLeastHost = 0.1;              // of the host's time that any program keeps
+// Of a slow operator's own time; it is slow in this share of the steps, and most of the late time.
+constexpr Interval3 kSlowOp = {0.3, 0.8, 1};
+constexpr double kOftenSlow = 0.5, kMainOp = 0.3;
 constexpr Interval3 kOverlapped = {0.3, 0.7, 1.0}, kHalf = {0, 0.5, 1};
 // Between two nodes of a graph, and to launch one (H200: 0.4 us and 5 to 10 us); the least first.
 constexpr Interval3 kNodeGap = {300, 500, 1'000}, kGraphLaunch = {5'000, 10'000, 20'000};
@@ -50,11 +55,17 @@ class HostRules {
     if (facts_.timeline->devices.empty() || length_ <= 0) return;
     starvation();
     stalls();
+    slow_op();
     graphs();
     host_work();
     syncs();
-    copies();
-    pinned();
+    if (facts_.platform.cpu) {
+      mapped();
+    } else {
+      copies();
+      fills();
+      pinned();
+    }
     communication();
   }
 
@@ -136,6 +147,46 @@ class HostRules {
     out.assumptions.emplace_back(
         "the host's work there may be needed once, so the low estimate is 0");
     add(std::move(out), kHalf * stalled_ns_, stalled_ns_, "B");
+  }
+
+  // One operator, again and again, and not the number of launches.
+  void slow_op() {
+    const std::optional<SlowOp> slow =
+        find_slow_op(facts_.profile->timeline, std::max(3.0, kOftenSlow * unit_.count));
+    if (!slow) return;
+    const double late = unit_.host_ns - stalled_ns_, own = slow->own_ns / unit_.count;
+    const double gap = std::min(late, own);
+    if (gap < kLaunchBound * length_ || own < kMainOp * late) return;
+    Intervention out = from_remedy("slow_op");
+    out.how = how_of(slow->name);
+    out.evidence.push_back(
+        {"operator whose own work on the host takes at least 1 ms",
+         fmt::format("{}, {} of {}", clean(slow->name), format_count(slow->instances),
+                     counted(slow->instances + slow->others, "time")),
+         "timeline"});
+    out.evidence.push_back(
+        {"its own time, without inner operators and API calls", part(own), "timeline"});
+    add_longest(IdleCause::kHostLaunch, out);
+    out.assumptions.emplace_back(
+        "the work is not needed again for each step: a plan or an "
+        "algorithm for a shape; the low estimate keeps 70% of it");
+    stalled_ns_ += gap;
+    out.change.edits.emplace_back(edit::ScaleHost{
+        {1 - kSlowOp.low, 1 - kSlowOp.mid, 1 - kSlowOp.high}, slow->when, slow->process});
+    add(std::move(out), kSlowOp * gap, gap, "C");
+  }
+
+  static std::vector<std::string> how_of(const std::string& op) {
+    if (op.find("cudnn_attention") != std::string::npos)
+      return {
+          "PyTorch: torch.backends.cuda.enable_cudnn_sdp(False) selects FlashAttention, which "
+          "needs no plan",
+          "or keep the shapes constant: a static cache of keys and values, padded lengths"};
+    if (op.find("conv") != std::string::npos)
+      return {
+          "cuDNN searches an algorithm for each new shape: keep the shapes constant, or "
+          "torch.backends.cudnn.benchmark = False"};
+    return from_remedy("slow_op").how;
   }
 
   // The ranks of one program run one sequence on many devices. One graph in its code serves all.
@@ -284,7 +335,8 @@ class HostRules {
     out.evidence.push_back({"device idle because the host launches late", part(gap), "timeline"});
     add_longest(IdleCause::kHostLaunch, out);
     if (!hindrance_.empty())
-      out.how.push_back("a repeated sequence could be a CUDA graph without: " + clean(hindrance_));
+      out.how.push_back("CUDA: a repeated sequence could be a CUDA graph without: " +
+                        clean(hindrance_));
     out.assumptions.push_back(fmt::format(
         "half of the host's work can be removed; the recorder slowed the host by {} to {}",
         short_ns(recorder.low), short_ns(recorder.high)));
@@ -331,15 +383,19 @@ class HostRules {
     add(std::move(out), kHalf * waited, waited, "C");
   }
 
-  // The share of memcpy and memset time between host and device.
-  double host_part() const {
-    double all = 0, host = 0;
+  // The share of memcpy and memset time that some kinds take.
+  template <class Fits>
+  double part_of_copies(const Fits& fits) const {
+    double all = 0, some = 0;
     for (const CopyRow& copy : facts_.profile->copies) {
       all += copy.duration.total_ns();
-      if (is_host_copy(copy.kind)) host += copy.duration.total_ns();
+      if (fits(copy.kind)) some += copy.duration.total_ns();
     }
-    return all > 0 ? host / all : 0;
+    return all > 0 ? some / all : 0;
   }
+  double host_part() const { return part_of_copies(is_host_copy); }
+  // Over a link, which works while the device computes.
+  static bool is_link_copy(const std::string& kind) { return is_host_copy(kind) || kind == "p2p"; }
 
   template <class Fits>
   std::vector<std::uint32_t> copy_rows(const Fits& fits) const {
@@ -352,11 +408,14 @@ class HostRules {
   void copies() {
     const double all = over_devices(&DeviceTime::copy_ns);
     const double hidden = over_devices(&DeviceTime::compute_and_copy_ns);
-    const double exposed = over_devices(&DeviceTime::exposed_copy_ns) * host_part();
+    const double exposed =
+        over_devices(&DeviceTime::exposed_copy_ns) * part_of_copies(is_link_copy);
     if (all <= 0 || exposed < kExposedCopies * length_ || hidden >= 0.5 * all) return;
     Intervention out = from_remedy("overlap_copies");
-    out.evidence.push_back(
-        {"copies between host and device that nothing hides", part(exposed), "timeline"});
+    const bool peers = part_of_copies([](const std::string& kind) { return kind == "p2p"; }) > 0;
+    out.evidence.push_back({peers ? "copies between devices, or to the host, that nothing hides"
+                                  : "copies between host and device that nothing hides",
+                            part(exposed), "timeline"});
     out.evidence.push_back({"copies during computation",
                             fmt::format("{:.0f}% of {}", 100 * hidden / all, short_ns(all)),
                             "timeline"});
@@ -366,9 +425,21 @@ class HostRules {
         fmt::format("the {} of computation without a concurrent copy can hide one; data of a step "
                     "can be copied during the previous step",
                     short_ns(compute - hidden)));
-    out.change.edits.emplace_back(edit::Overlap{Affected::of_copies(copy_rows(is_host_copy)),
+    out.change.edits.emplace_back(edit::Overlap{Affected::of_copies(copy_rows(is_link_copy)),
                                                 kOverlapped * (most / exposed)});
     add(std::move(out), kOverlapped * most, most, "B");
+  }
+
+  void fills() {
+    const auto is_fill = [](const std::string& kind) { return kind == "memset" || kind == "fill"; };
+    const double exposed = over_devices(&DeviceTime::exposed_copy_ns) * part_of_copies(is_fill);
+    if (exposed < kExposedCopies * length_) return;
+    Intervention out = from_remedy("remove_fills");
+    out.evidence.push_back({"fills of memory that nothing hides", part(exposed), "timeline"});
+    out.assumptions.emplace_back(
+        "zeros may be what the program needs, so the low estimate is 0, and the middle half");
+    out.change.edits.emplace_back(edit::Remove{Affected::of_copies(copy_rows(is_fill)), kHalf});
+    add(std::move(out), kHalf * exposed, exposed, "C");
   }
 
   void pinned() {
@@ -418,6 +489,21 @@ class HostRules {
     if (!calls.when.empty()) out.change.edits.emplace_back(std::move(calls));
     add(std::move(out), {saved(pinned_rate.low), saved(pinned_rate.mid), saved(pinned_rate.high)},
         exposed, "C");
+  }
+
+  // A processor as device has the host's memory: a copy between them moves nothing further away.
+  void mapped() {
+    const double exposed = over_devices(&DeviceTime::exposed_copy_ns) * host_part();
+    if (exposed < kExposedCopies * length_) return;
+    Intervention out = from_remedy("map_buffers");
+    out.evidence.push_back(
+        {"copies between host and device that nothing hides", part(exposed), "timeline"});
+    out.evidence.push_back({"device", "a processor: its memory is the host's", "timeline"});
+    out.assumptions.emplace_back("a mapped buffer is not copied; at worst one copy of two remains");
+    out.change.edits.emplace_back(
+        edit::Scale{Affected::of_copies(copy_rows(is_host_copy)),
+                    {1 - kMapped.low, 1 - kMapped.mid, 1 - kMapped.high}});
+    add(std::move(out), kMapped * exposed, exposed, "C");
   }
 
   // PCIe 5 from Hopper on, 4 from Ampere on.

@@ -426,6 +426,25 @@ TEST(Playbook, LayoutsAndCopiesArePriced) {
                  [](Program& program) { program.kernel(product("M=4096,N=4096,K=4096"), 200'000); })
           .advice();
   EXPECT_EQ(find(none, "channels_last"), nullptr);
+  // PyTorch's norms over planes gain as well; those for channels last are left alone.
+  const auto with_norm = [](const char* norm) {
+    return Program()
+        .steps(kSteps,
+               [&](Program& program) {
+                 program.kernel(advised_row("void cudnn::engines_precompiled::nchwToNhwcKernel<"
+                                            "__half, __half, float, false, true>()",
+                                            "aten::cudnn_convolution", "", ""),
+                                100'000);
+                 program.kernel(advised_row(norm, "aten::native_batch_norm", "", ""), 400'000);
+               })
+        .advice();
+  };
+  const Advice planes = with_norm("void at::native::batch_norm_backward_kernel<float>()");
+  EXPECT_NEAR(share_of(planes, "channels_last").mid, (100 + 0.3 * 400) / 500.0, 0.03);
+  EXPECT_TRUE(says(find(planes, "channels_last"), "images in planes"));
+  const Advice last =
+      with_norm("void at::native::batch_norm_transform_input_channels_last_kernel<float>()");
+  EXPECT_NEAR(share_of(last, "channels_last").mid, 100 / 500.0, 0.03);
   EXPECT_EQ(find(none, "remove_copies"), nullptr);
 }
 
@@ -579,8 +598,33 @@ TEST(Playbook, CountersOfOneKernel) {
   EXPECT_TRUE(says(find(advice_of(heavy), "fewer_registers"), "255: 12.5% of the warps fit"));
   const Advice plain = advice_of(own);
   for (const char* id : {"remove_spills", "avoid_bank_conflicts", "raise_cache_hits",
-                         "fewer_registers", "specialize_warps"})
+                         "fewer_registers", "specialize_warps", "hide_latency", "even_blocks"})
     EXPECT_EQ(find(plain, id), nullptr) << id;
+}
+
+// S82: neither memory nor SMs are busy. Each figure that explains it is a finding with its metric.
+TEST(Playbook, LowBandwidthHasAFindingForEachCause) {
+  const auto advice_of = [](const char* name, double memory, double occupancy) {
+    KernelRow row = advised_row(name, "", "", "");
+    row = with_counters(
+        row, {{"gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed", memory},
+              {"sm__throughput.avg.pct_of_peak_sustained_elapsed", 6},
+              {"lts__t_sector_hit_rate.pct", 5},
+              {"sm__warps_active.avg.pct_of_peak_sustained_active", occupancy}});
+    return Program().steps(kSteps, [&row](Program& program) { program.kernel(row, 1e6); }).advice();
+  };
+  const Advice low = advice_of("relax(float*, int)", 20, 12);
+  EXPECT_TRUE(says(find(low, "hide_latency"), "20.0%"));
+  EXPECT_TRUE(says(find(low, "raise_cache_hits"), "5%"));
+  EXPECT_TRUE(says(find(low, "even_blocks"), "12.0% of the 100.0% that fit"));
+  EXPECT_TRUE(low.nothing.empty());
+  // A pointwise kernel streams: no locality to raise, but it waits all the same.
+  const Advice pointwise = advice_of("void axpy_kernel<float>(float*, float const*, int)", 20, 80);
+  EXPECT_NE(find(pointwise, "hide_latency"), nullptr);
+  EXPECT_EQ(find(pointwise, "raise_cache_hits"), nullptr);
+  EXPECT_EQ(find(pointwise, "even_blocks"), nullptr);
+  const Advice busy = advice_of("relax(float*, int)", 88, 80);
+  EXPECT_EQ(find(busy, "hide_latency"), nullptr);
 }
 
 // Records are foreign: a name may be out of range, a parent may be its own.

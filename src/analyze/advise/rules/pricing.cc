@@ -5,23 +5,26 @@
 #include "analyze/timeline/intervals.h"
 #include "base/text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace purlin::analyze {
 namespace {
 
 constexpr double kLeastLaunch = 2'000;  // ns that even an empty kernel takes
-constexpr double kLaunchCost = 8'000;   // ns of the host for a launch through a framework
-constexpr double kHostBound = 0.3;      // idle part of a chain: the host sets its pace
+constexpr double kLaunchCost = 8'000;   // ns of the host for a launch, where no call was recorded
+// The least share of a recorded call that is the program's own.
+constexpr double kLeastOwnCall = 0.2;
+constexpr double kHostBound = 0.3;  // idle part of a chain: the host sets its pace
 constexpr std::size_t kMostNamed = 8;
 
 // Where the host sets the pace, each launch less is a call less.
 Interval3 saved_calls(const Facts& facts, double launches, double exposed) {
-  const RecorderOverhead recorder = recorder_overhead(facts.profile->source);
-  const double call = facts.timeline->launches.call_p50_ns;
   const double calls = in_one_unit(facts, launches) * (1 - exposed);
-  return {0, calls * std::max(0.0, call - recorder.call.mid),
-          calls * std::max(0.0, call - recorder.call.low)};
+  if (facts.timeline->launches.call_p50_ns <= 0) return {};
+  const Interval3 cost = launch_cost(facts);
+  return {0, calls * cost.mid, calls * cost.high};
 }
 
 // What launches save that took `ns` in all, of which `exposed_ns` set the pace.
@@ -55,6 +58,14 @@ Interval3 idle_within(const Facts& facts, const Chain& chain) {
 
 }  // namespace
 
+Interval3 launch_cost(const Facts& facts) {
+  const double call = facts.timeline->launches.call_p50_ns;
+  if (call <= 0) return {kLaunchCost, kLaunchCost, kLaunchCost};
+  const RecorderOverhead recorder = recorder_overhead(facts.profile->source);
+  const auto own = [&](double added) { return std::max(kLeastOwnCall * call, call - added); };
+  return {own(recorder.call.high), own(recorder.call.mid), own(recorder.call.low)};
+}
+
 double in_one_unit(const Facts& facts, double total) {
   return total / (facts.unit.count * facts.unit.devices);
 }
@@ -83,9 +94,11 @@ void become(const Facts& facts, const Chain& chain, Interval3 after_ns, double l
   Interval3 all;
   if (idle.mid > kHostBound * (idle.mid + each)) {
     // The host's pace: the whole span goes, and what is left takes its launches at least.
-    const auto after = [&](double device) { return std::max(device, launches * kLaunchCost); };
-    all = Interval3{each + idle.low - after(after_ns.low), each + idle.mid - after(after_ns.mid),
-                    each + idle.high - after(after_ns.high)} *
+    const Interval3 cost = launch_cost(facts);
+    const auto after = [&](double device, double of) { return std::max(device, launches * of); };
+    all = Interval3{each + idle.low - after(after_ns.low, cost.high),
+                    each + idle.mid - after(after_ns.mid, cost.mid),
+                    each + idle.high - after(after_ns.high, cost.low)} *
           count;
     all = {in_one_unit(facts, all.low), in_one_unit(facts, all.mid), in_one_unit(facts, all.high)};
   } else {
@@ -97,6 +110,13 @@ void become(const Facts& facts, const Chain& chain, Interval3 after_ns, double l
   }
   out.saved_ns = out.saved_ns + bounded(all, all.high);
   out.change.edits.emplace_back(edit::Replace{chain.groups, after_ns});
+  if (facts.timeline->launches.call_p50_ns > 0 && idle.mid > kHostBound * (idle.mid + each)) {
+    const Interval3 cost = launch_cost(facts);
+    out.evidence.push_back(
+        {"a launch takes the host, without the recorder",
+         fmt::format("{} ({} to {})", short_ns(cost.mid), short_ns(cost.low), short_ns(cost.high)),
+         "timeline"});
+  }
   if (facts.exposure.known && exposed < 0.9)
     out.evidence.push_back(
         {"share of their time that sets the pace", percent(exposed), "timeline"});
@@ -147,6 +167,12 @@ void name_kernel(const KernelStat& kernel, Intervention& out) {
 void name_kernels(const Facts& facts, const std::vector<std::uint32_t>& rows, Intervention& out) {
   for (const std::uint32_t row : rows) name_kernel(facts.rows.kernels[facts.row_of[row]], out);
 }
+
+bool is_short_launch(const KernelStat& kernel) {
+  return kernel.roof.launch_share > 0 && kernel.duration.mean_ns() <= kShortLaunch &&
+         kernel.name.op_class != "communication";
+}
+double most_by_tuning(const KernelStat& kernel) { return 1 - kernel.roof.launch_share; }
 
 bool from_library(const KernelStat& kernel) {
   const std::string_view family = kernel.name.family;

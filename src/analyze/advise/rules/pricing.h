@@ -22,6 +22,9 @@ Peaks peaks_of(const Facts& facts, const KernelStat& kernel, std::string_view dt
 // Time at shares of the two roofs, with a floor that even an empty launch takes; ns.
 double roof_ns(const Peaks& peaks, double flops, double bytes, double compute, double memory);
 
+// What a launch takes the host, without the recorder, ns: as the profile's calls show it, where
+// they were recorded: low is the shortest.
+Interval3 launch_cost(const Facts& facts);
 // Each occurrence of a chain becomes `launches` launches that take `after_ns` in all.
 void become(const Facts& facts, const Chain& chain, Interval3 after_ns, double launches,
             Intervention& out);
@@ -34,6 +37,10 @@ edit::Scale scale_of(const Facts& facts, std::size_t row, Interval3 factor);
 // Labels of the kernels of some rows, each once.
 void name_kernels(const Facts& facts, const std::vector<std::uint32_t>& rows, Intervention& out);
 void name_kernel(const KernelStat& kernel, Intervention& out);
+// A launch that mostly starts and drains; and the most that tuning can save of a kernel's time, as
+// even an empty launch takes some.
+bool is_short_launch(const KernelStat& kernel);
+double most_by_tuning(const KernelStat& kernel);
 bool from_library(const KernelStat& kernel);
 int architecture_number(std::string_view arch);  // "sm_90" -> 90, 0 for what is none
 std::string a_unit(const Facts& facts);          // " a step", ""

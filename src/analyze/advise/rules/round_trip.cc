@@ -25,9 +25,11 @@ constexpr Remedy kRoundTrip = {
     "low",
     "api-independent",
     "application",
-    "do the host's work on the array on the device: torch ops, CuPy, a kernel|"
+    "do the host's work on the array on the device, in a kernel|"
+    "PyTorch: torch ops in place of NumPy's|"
     "OpenMP, OpenACC: a data region around the loop|"
-    "CUDA: one cudaMemcpy after the loop",
+    "CUDA: one cudaMemcpy after the loop|HIP: one hipMemcpy after the loop|"
+    "OpenCL: one read or map after the loop",
     "check that the host does not change the array between the copies"};
 
 constexpr std::uint64_t kLarge = 64 * 1024;  // bytes

@@ -144,7 +144,7 @@ void CaptureSession::open_file() {
                  .integer("stands_for", options_.sampler.one_in)
                  .raw("labels", labels())
                  .finish();
-  recorder_.set_build(variable("PURLIN_BUILD"));
+  recorder_.set_build(variable("PURLIN_BUILD_LABEL"));
   recorder_.set_meta(process_, "[]");
   path_ = options_.spool + '/' + options_.layer + '-' + std::to_string(::getpid()) + '-' +
           std::to_string(start) + ".plprof";

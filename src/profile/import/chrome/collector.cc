@@ -62,7 +62,7 @@ bool TraceCollector::times_of(const ChromeEvent& event, Times& times) {
 }
 
 void TraceCollector::note_backend(std::string_view category) {
-  for (const std::string_view backend : {"xpu", "mtia", "hpu"})
+  for (const std::string_view backend : {"xpu", "mtia", "hpu", "privateuse1"})
     if (starts_with(category, backend)) out_.other_backend = backend;
 }
 

@@ -103,6 +103,36 @@ TEST(TraceTimes, AnOverlongKernelCountsUpToTheNextStart) {
   EXPECT_EQ(count_of(profile, "overlong_kernels"), -1);
 }
 
+// The last kernel of all has none behind it: the host's wait shows when it had ended.
+TEST(TraceTimes, AKernelEndsBeforeAWaitForItDoes) {
+  const auto total = [](const std::string& wait, int device) {
+    std::vector<std::string> events = {wait};
+    for (int i = 0; i < 10; ++i) {
+      events.push_back(call("cudaLaunchKernel", i * 110.0, i + 1));
+      events.push_back(text_of({"k", i * 110.0 + 5, i == 9 ? 1.6e6 : 100, i + 1}));
+    }
+    if (device > 0) events.push_back(text_of({"k", 5, 100, 77, device}));
+    return total_kernel_ns(import_of(events));
+  };
+  // The tests' calls take 1 us: it has returned at 1,201 us, and the kernel began at 995.
+  EXPECT_DOUBLE_EQ(total(call("cudaDeviceSynchronize", 1200, 50), 0), 9 * 100'000 + 206'000);
+  EXPECT_DOUBLE_EQ(total(call("cudaStreamSynchronize", 1200, 50), 0), 9 * 100'000 + 1.6e9);
+  EXPECT_DOUBLE_EQ(total(call("cudaDeviceSynchronize", 1200, 50), 1), 10 * 100'000 + 1.6e9);
+}
+
+TEST(TraceTimes, ALaunchThatIsInTheFileTwiceCountsOnce) {
+  std::vector<std::string> events;
+  for (int i = 0; i < 10; ++i) {
+    events.push_back(call("cudaLaunchKernel", i * 110.0, i + 1));
+    for (int twice = 0; twice < (i < 4 ? 2 : 1); ++twice)
+      events.push_back(text_of({"k", i * 110.0 + 5, 100, i + 1}));
+  }
+  const Profile profile = import_of(events);
+  EXPECT_DOUBLE_EQ(total_kernel_ns(profile), 1'000'000);
+  EXPECT_EQ(count_of(profile, "doubled_records"), 4);
+  EXPECT_EQ(profile.coverage.launches_seen, 10);
+}
+
 TEST(TraceTimes, CapturedLaunchesAreNotLost) {
   const Profile profile = import_of(
       {call("hipLaunchKernel", 1, 1), text_of({"k", 3, 2, 1}), call("hipStreamBeginCapture", 10, 2),
@@ -164,6 +194,7 @@ TEST(TraceDevices, OtherBackendsKeepTheirNames) {
   };
   EXPECT_EQ(device("urEnqueueKernelLaunch", "xpu_runtime"), "xpu:3 Intel xpu");
   EXPECT_EQ(device("runFunction", "mtia_runtime"), "mtia:3 Meta mtia");
+  EXPECT_EQ(device("launch", "privateuse1_runtime"), "privateuse1:3  privateuse1");
   EXPECT_EQ(device("cudaLaunchKernel", "cuda_runtime"), "cuda:3 NVIDIA cuda");
 }
 

@@ -189,11 +189,11 @@ Result<Profile> import_chrome_trace(Input input, const std::string& name,
   }
   const bool has_calls = !records.calls.empty(), has_ops = !records.ops.empty();
   const LinkStats stats = link_trace(records, link, profile);
+  Coverage& coverage = profile.coverage;
+  coverage.launches_seen = static_cast<double>(stats.kernels);
   // Streams of CUDA and HIP are in order. Lanes of other tools may hold anything.
   if (kineto && records.other_backend.empty()) keep_possible_times(profile);
   note_links(stats, records, has_calls, has_ops, profile);
-  Coverage& coverage = profile.coverage;
-  coverage.launches_seen = static_cast<double>(stats.kernels);
   if (stats.counters_only) {
     coverage.launches_counted = static_cast<double>(stats.counters);
   } else if (has_calls) {

@@ -14,7 +14,7 @@ namespace {
 
 bool is_decimal_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Without what only groups digits: blanks (also no-break ones, in UTF-8), apostrophes.
+// Without what only groups digits: blanks and apostrophes, also their kinds in UTF-8.
 std::string compact(std::string_view text) {
   text = trim(text.substr(0, std::min<std::size_t>(text.size(), 512)));
   if (const std::size_t instances = text.find(" ("); instances != std::string_view::npos)
@@ -23,7 +23,8 @@ std::string compact(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text.substr(i, 2) == "\xC2\xA0") {
       ++i;
-    } else if (text.substr(i, 3) == "\xE2\x80\xAF") {
+    } else if (const auto three = text.substr(i, 3);
+               three == "\xE2\x80\xAF" || three == "\xE2\x80\x89" || three == "\xE2\x80\x99") {
       i += 2;
     } else if (text[i] != ' ' && text[i] != '\'') {
       out += text[i];

@@ -25,8 +25,8 @@ constexpr Remedy kFlash = {
     "framework",
     "PyTorch: torch.nn.functional.scaled_dot_product_attention (FlashAttention or cuDNN for 16 "
     "bits), FlexAttention for other masks|"
-    "JAX: jax.nn.dot_product_attention(implementation=\"cudnn\"); Triton or CUTLASS: "
-    "FlashAttention",
+    "JAX: jax.nn.dot_product_attention(implementation=\"cudnn\")|"
+    "CUDA: FlashAttention by Triton or CUTLASS",
     "the scores are no longer stored: check code that reads them, and compare the outputs"};
 
 // Of the peak, what fused attention reaches; FlashAttention's authors: 0.5 to 0.75 forward.

@@ -27,8 +27,9 @@ constexpr Remedy kBatch = {
     "api-independent",
     "application",
     "the same matrix for many vectors: stack the vectors and multiply once|"
-    "different matrices: torch.bmm, torch.func.vmap, or concatenate the weights into one matrix|"
-    "different sizes: grouped GEMM (torch._grouped_mm, cuBLASLt, CUTLASS)",
+    "different matrices: concatenate them into one|"
+    "PyTorch: torch.bmm or torch.func.vmap; for different sizes torch._grouped_mm|"
+    "CUDA: batched or grouped GEMM (cuBLASLt, CUTLASS)",
     ""};
 
 constexpr std::string_view kSlicing[] = {"aten::unbind", "aten::split", "aten::chunk"};

@@ -23,8 +23,10 @@ constexpr Remedy kCast = {
     "medium",
     "api-independent",
     "framework",
-    "inference: model.to(torch.bfloat16) once instead of autocast around 32-bit weights|"
-    "training: weights in bfloat16 with 32-bit master weights in the optimizer, or FSDP's "
+    "PyTorch: for inference, model.to(torch.bfloat16) once instead of autocast around 32-bit "
+    "weights|"
+    "PyTorch: for training, weights in bfloat16 with 32-bit master weights in the optimizer, or "
+    "FSDP's "
     "MixedPrecision; at least cast once a step, not once a use",
     "numerics: 16-bit weights need 32-bit master weights where they are trained"};
 

@@ -20,12 +20,12 @@ constexpr Remedy kFusion[] = {
      Level::kMemory, "memory", "hours", "low", "api-independent", "framework",
      "PyTorch: torch.compile fuses pointwise chains (TorchInductor, Triton); F.gelu, F.silu, "
      "torch.addcmul where one op says it|"
-     "Triton or CUDA: one kernel that keeps intermediate values in registers",
+     "write one kernel that keeps intermediate values in registers",
      "rounding may differ where intermediate results were stored in 16 bits"},
     {"fuse_norm", "Compute the softmax or norm in one kernel", Pillar::kArithmeticIntensity,
      Level::kMemory, "memory", "hours", "low", "api-independent", "framework",
      "PyTorch: F.softmax, F.layer_norm, F.rms_norm, or torch.compile over the chain|"
-     "Triton or CUDA: one block a row, the row stays in registers or shared memory",
+     "write one kernel: one block a row, the row stays in registers or shared memory",
      "sums are taken in another order: compare within a tolerance"}};
 
 constexpr std::size_t kLongest = 32;     // kernels of one chain: more do not fit in registers

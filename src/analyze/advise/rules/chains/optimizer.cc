@@ -27,7 +27,8 @@ constexpr Remedy kFusedOptimizer = {
     "cuda",
     "framework",
     "PyTorch: torch.optim.AdamW(..., fused=True); Adam, SGD and Adagrad have it too|"
-    "else: torch.compile of the optimizer's step, or a multi-tensor kernel (NVIDIA Apex)",
+    "PyTorch: else torch.compile of the optimizer's step|"
+    "one kernel over all parameters (multi-tensor, as NVIDIA Apex has)",
     "rounding differs in the last bits: compare the loss over some hundred steps"};
 
 constexpr std::string_view kStepRange = "Optimizer.step#";

@@ -25,8 +25,8 @@ constexpr Remedy kPersistent = {
     "cuda",
     "kernel",
     "as many blocks as fit, each in a loop over work items from an atomic counter|"
-    "Triton: persistent matmul; CUTLASS: persistent tile schedulers; grid-wide steps: cooperative "
-    "groups (grid.sync())",
+    "CUDA: persistent tile schedulers of CUTLASS; grid-wide steps by cooperative groups "
+    "(grid.sync())",
     "blocks that wait for one another need a cooperative launch"};
 
 constexpr std::size_t kManyLaunches = 100;

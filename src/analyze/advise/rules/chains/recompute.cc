@@ -17,14 +17,15 @@ constexpr Remedy kRecompute[] = {
     {"recompute_less", "Store activations instead of computing them again",
      Pillar::kArithmeticIntensity, Level::kAlgorithm, "compute", "hours", "low", "api-independent",
      "application",
-     "where memory is left: no torch.utils.checkpoint around these blocks, or around fewer|"
-     "selective checkpointing: recompute pointwise ops, store products "
+     "PyTorch: where memory is left, no torch.utils.checkpoint around these blocks, or around "
+     "fewer|"
+     "PyTorch: selective checkpointing recomputes pointwise ops and stores products "
      "(create_selective_checkpoint_contexts)",
      "memory: the stored activations must fit at the greatest batch"},
     {"checkpointing", "Compute activations again instead of storing them",
      Pillar::kArithmeticIntensity, Level::kAlgorithm, "compute", "hours", "low", "api-independent",
      "application",
-     "torch.utils.checkpoint around each block: its forward pass runs twice|"
+     "PyTorch: torch.utils.checkpoint around each block: its forward pass runs twice|"
      "use the freed memory: a larger batch, or a longer sequence",
      "time: this costs time, and pays only where the memory is needed"}};
 

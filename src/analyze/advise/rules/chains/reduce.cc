@@ -26,7 +26,7 @@ constexpr Remedy kReduce = {
     "api-independent",
     "application",
     "index the input of the product instead of its result: head(x[:, -1]) for head(x)[:, -1]|"
-    "Hugging Face: logits_to_keep=1 (num_logits_to_keep) when generating",
+    "PyTorch: with Hugging Face, logits_to_keep=1 (num_logits_to_keep) when generating",
     "make sure that no other code reads the rest of the result"};
 
 constexpr std::string_view kSelecting[] = {"aten::select", "aten::slice",        "aten::index",

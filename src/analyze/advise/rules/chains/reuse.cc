@@ -24,8 +24,8 @@ constexpr Remedy kReuse = {
     "low",
     "api-independent",
     "application",
-    "compute masks, position tables and projections of one input once, and pass them on; "
-    "register_buffer for constants|"
+    "compute masks, position tables and projections of one input once, and pass them on|"
+    "PyTorch: register_buffer for constants; "
     "torch.compile removes equal expressions within one graph",
     "a result that is changed in place must not be shared"};
 

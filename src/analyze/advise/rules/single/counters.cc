@@ -5,6 +5,7 @@
 
 #include "analyze/advise/rules/playbook.h"
 #include "analyze/advise/rules/pricing.h"
+#include "analyze/stalls/stalls.h"
 #include "analyze/text/layout.h"
 #include "base/text.h"
 
@@ -21,8 +22,9 @@ constexpr Remedy kCounters[] = {
     {"remove_spills", "Keep the working set in registers", Pillar::kMemoryEfficiency,
      Level::kMemory, "memory", "days", "low", "cuda", "kernel",
      "smaller tiles or fewer accumulators per thread; constant indices into local arrays|"
-     "raise the register limit: a larger __launch_bounds__ or maxrregcount, fewer warps a block|"
-     "check: nvcc -Xptxas -v reports spill stores and loads",
+     "CUDA: raise the register limit: a larger __launch_bounds__ or maxrregcount, fewer warps a "
+     "block|"
+     "CUDA: check with nvcc -Xptxas -v reports spill stores and loads",
      "more registers may mean fewer warps: measure both"},
     {"avoid_bank_conflicts", "Spread shared-memory accesses over the banks",
      Pillar::kMemoryEfficiency, Level::kMemory, "memory", "days", "low", "cuda", "kernel",
@@ -32,12 +34,12 @@ constexpr Remedy kCounters[] = {
     {"raise_cache_hits", "Use data while it is in the L2 cache", Pillar::kMemoryEfficiency,
      Level::kMemory, "memory", "days", "low", "api-independent", "kernel",
      "walk tiles in groups, so that neighbouring blocks share operands (swizzled block order)|"
-     "split the work so that a part fits the cache; cudaAccessPolicyWindow keeps the hot part",
+     "split the work so that a part fits the cache|CUDA: cudaAccessPolicyWindow keeps the hot part",
      ""},
     {"fewer_registers", "Use fewer registers, so that more warps fit", Pillar::kOccupancy,
      Level::kTuning, "latency", "days", "low", "cuda", "kernel",
      "smaller arrays and tiles in registers; compute values again instead of keeping them|"
-     "__launch_bounds__(threads, blocks), maxrregcount; purlin tune over both|"
+     "CUDA: __launch_bounds__(threads, blocks), maxrregcount; purlin tune over both|"
      "split the kernel where two phases need different values",
      "spills: more warps with local-memory traffic may be slower"},
     {"specialize_warps", "Let some warps copy while others compute", Pillar::kOccupancy,
@@ -45,12 +47,26 @@ constexpr Remedy kCounters[] = {
      "CUTLASS: KernelTmaWarpSpecializedPingpong or Cooperative; Triton: tl.range(..., "
      "warp_specialize=True)|"
      "CUDA: TMA producers, mbarriers, setmaxnreg for the consumers",
-     "races: run compute-sanitizer --tool racecheck"}};
+     "races: run compute-sanitizer --tool racecheck"},
+    {"hide_latency", "Keep more memory requests in flight", Pillar::kMemoryEfficiency,
+     Level::kMemory, "latency", "days", "low", "api-independent", "kernel",
+     "independent loads before their use: unroll, float4, several elements a thread|"
+     "asynchronous copies into shared memory (cp.async, TMA), two or more stages|"
+     "check: ncu --section WarpStateStats, or purlin profile --stalls, names the waiting lines",
+     ""},
+    {"even_blocks", "Keep the warps of every SM busy to the end", Pillar::kOccupancy,
+     Level::kParallelism, "latency", "days", "low", "api-independent", "kernel",
+     "blocks of equal work: split long rows, sort or bin by length|"
+     "more and smaller blocks, or a loop over a work counter|"
+     "more work a launch",
+     ""}};
 
 constexpr double kManySpills = 0.05;     // of the kernel's sectors
 constexpr double kManyConflicts = 0.10;  // of the wavefronts of shared memory
 constexpr double kMissed = 0.30, kBusyMemory = 0.4;
 constexpr double kCrowded = 0.30;
+constexpr double kIdleUnits = 0.6;   // a unit that is busier is what limits, not latency
+constexpr double kFewOfWarps = 0.5;  // achieved of what fits
 constexpr double kBothLeast = 0.35, kBothMost = 0.75;
 constexpr Interval3 kPart = {0.1, 0.5, 1};
 
@@ -65,6 +81,8 @@ class CounterRules {
     cache();
     registers();
     specialize();
+    latency();
+    uneven();
   }
 
  private:
@@ -173,6 +191,43 @@ class CounterRules {
           roof.utilization > 0 ? fmt::format("at {} of its roof", percent(roof.utilization))
                                : std::string("its roof is not known"),
           "launch"}},
+        roof.utilization > 0 ? "C" : "D");
+  }
+
+  // Neither memory nor SMs are busy, and memory is the busier: warps wait for it, a few at a time.
+  void latency() {
+    const CounterFigures figures = read_counters(kernel_.counters, kernel_.duration.mean_ns());
+    const double memory = std::max(figures.memory_busy.value_or(0), figures.dram_busy.value_or(0));
+    if (memory <= 0 || memory >= kIdleUnits || figures.compute_busy.value_or(0) > memory ||
+        is_short_launch(kernel_) || samples_stalls())
+      return;
+    std::vector<Evidence> evidence = {{"memory busy", percent(memory), "counters"}};
+    if (figures.compute_busy)
+      evidence.push_back({"SMs busy", percent(*figures.compute_busy), "counters"});
+    if (const auto hits = counter("lts__t_sector_hit_rate.pct"))
+      evidence.push_back({"L2 hit rate", fmt::format("{:.0f}%", *hits), "counters"});
+    if (kernel_.roof.occupancy_measured)
+      evidence.push_back({"occupancy", percent(kernel_.roof.occupancy_achieved), "counters"});
+    add(kCounters[5], 1 - memory, std::move(evidence), figures.compute_busy ? "C" : "D");
+  }
+  // Samples of stalls say more: they have separate rules.
+  bool samples_stalls() const {
+    return !read_stalls(kernel_.counters, kernel_.sampled).findings().empty();
+  }
+
+  // More warps fit than were there: blocks that end early, or too few of them.
+  void uneven() {
+    const Roof& roof = kernel_.roof;
+    if (!roof.occupancy_measured || roof.occupancy_theoretical <= 0 ||
+        roof.occupancy_achieved >= kFewOfWarps * roof.occupancy_theoretical ||
+        roof.utilization >= kIdleUnits || is_short_launch(kernel_))
+      return;
+    add(kCounters[6], 0.5 * (1 - std::max(roof.utilization, roof.occupancy_achieved)),
+        {{"occupancy",
+          fmt::format("{} of the {} that fit", percent(roof.occupancy_achieved),
+                      percent(roof.occupancy_theoretical)),
+          "counters"},
+         {"blocks of a launch", fmt::format("{}", kernel_.launch.blocks()), "launch"}},
         roof.utilization > 0 ? "C" : "D");
   }
 

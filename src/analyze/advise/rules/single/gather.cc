@@ -25,7 +25,7 @@ constexpr Remedy kGather = {"local_gathers",
                             "application",
                             "gather along the first axis: store the transposed table once|"
                             "sort or bin the indices, or reorder the data, once|"
-                            "torch.where instead of a mask as index",
+                            "PyTorch: torch.where instead of a mask as index",
                             "an order that is changed must be changed back where it matters"};
 
 constexpr double kPoor = 0.5;  // of the bandwidth

@@ -23,8 +23,8 @@ constexpr Remedy kQuantize = {
     "high",
     "arch-specific",
     "framework",
-    "FP8: torch._scaled_mm, Transformer Engine, torchao, with a scale for each row|"
-    "INT8 and INT4: custom kernel required (torchao, Marlin, CUTLASS mixed-input GEMM)|"
+    "PyTorch: FP8 by torch._scaled_mm, Transformer Engine, torchao, with a scale for each row|"
+    "CUDA: INT8 and INT4, custom kernel required (torchao, Marlin, CUTLASS mixed-input GEMM)|"
     "quantise ahead of time, accumulate in 32 bits",
     "numerics: compare accuracy on the task, layer by layer; keep sensitive layers in 16 bits"};
 

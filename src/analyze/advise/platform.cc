@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/advise/platform.h"
+
+#include "base/text.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace purlin::analyze {
+namespace {
+
+// The words before a step's first colon, and whether they fit a platform. Libraries and languages
+// of CUDA's world are of CUDA.
+struct Audience {
+  std::string_view label;
+  bool (*fits)(const Platform&);
+};
+bool of_torch(const Platform& platform) { return platform.torch; }
+bool of_cuda(const Platform& platform) { return platform.api == Platform::Api::kCuda; }
+bool of_opencl(const Platform& platform) { return platform.api == Platform::Api::kOpencl; }
+constexpr Audience kAudiences[] = {
+    {"PyTorch", of_torch},
+    {"CUDA", of_cuda},
+    {"cuBLAS", of_cuda},
+    {"cuBLASLt", of_cuda},
+    {"cuDNN", of_cuda},
+    {"CUTLASS", of_cuda},
+    {"HIP", [](const Platform& platform) { return platform.api == Platform::Api::kHip; }},
+    {"OpenCL", of_opencl},
+    {"Triton", [](const Platform& platform) { return !of_opencl(platform); }},
+    {"OpenMP, OpenACC", [](const Platform& platform) { return !of_opencl(platform); }},
+    {"JAX", [](const Platform& platform) { return !of_opencl(platform); }},
+    {"GPU", [](const Platform& platform) { return !platform.cpu; }},
+};
+
+bool uses_torch(const Profile& profile, const std::vector<KernelStat>& rows) {
+  const bool traced =
+      std::any_of(profile.coverage.notes.begin(), profile.coverage.notes.end(),
+                  [](const CoverageNote& note) { return note.cause == "torch_trace"; });
+  const std::vector<std::string>& names = profile.timeline.names;
+  const bool runs_ops = !profile.timeline.ops.empty() &&
+                        std::any_of(names.begin(), names.end(), [](const std::string& name) {
+                          return starts_with(name, "aten::");
+                        });
+  return traced || runs_ops || std::any_of(rows.begin(), rows.end(), [](const KernelStat& row) {
+           return starts_with(row.op, "aten::") || row.name.family == "pytorch" ||
+                  row.name.family == "triton";
+         });
+}
+
+}  // namespace
+
+Platform platform_of(const Profile& profile, const std::vector<KernelStat>& rows) {
+  Platform out;
+  const std::vector<DeviceInfo>& devices = profile.environment.devices;
+  const auto each = [&](auto&& holds) {
+    return !devices.empty() && std::all_of(devices.begin(), devices.end(), holds);
+  };
+  const auto layer = [](const ProcessInfo& process) { return process.layer == "opencl"; };
+  if (each([](const DeviceInfo& device) { return device.backend == "opencl"; }) ||
+      (!profile.processes.empty() &&
+       std::all_of(profile.processes.begin(), profile.processes.end(), layer)))
+    out.api = Platform::Api::kOpencl;
+  else if (each([](const DeviceInfo& device) { return starts_with(device.arch, "gfx"); }))
+    out.api = Platform::Api::kHip;
+  out.cpu = each([](const DeviceInfo& device) { return device.kind == "cpu"; });
+  out.torch = uses_torch(profile, rows);
+  return out;
+}
+
+bool fits(const Platform& platform, std::string_view step) {
+  const std::string_view label = step.substr(0, std::min(step.find(": "), step.size()));
+  const auto* audience = std::find_if(std::begin(kAudiences), std::end(kAudiences),
+                                      [&](const Audience& one) { return one.label == label; });
+  return audience == std::end(kAudiences) || audience->fits(platform);
+}
+
+void keep_what_fits(const Platform& platform, std::vector<Intervention>& interventions) {
+  for (Intervention& one : interventions)
+    std::erase_if(one.how, [&](const std::string& step) { return !fits(platform, step); });
+  std::erase_if(interventions, [](const Intervention& one) { return one.how.empty(); });
+}
+
+}  // namespace purlin::analyze

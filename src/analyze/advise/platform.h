@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Platform: the API of a program, the kind of its device and its framework, as far as the profile
+// shows them, and the advice that fits them. A step of a remedy that begins with the name of an API
+// or a framework is for its users alone. A remedy without a step that fits is not advice.
+//
+// Values and pure functions.
+#pragma once
+
+#include "analyze/advise/advice.h"
+#include "analyze/report/report.h"
+#include "model/profile/profile.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace purlin::analyze {
+
+struct Platform {
+  enum class Api { kCuda, kHip, kOpencl };
+  Api api = Api::kCuda;
+  bool cpu = false;    // every device is a processor: its memory is the host's
+  bool torch = false;  // PyTorch's kernels, ops or trace were seen
+};
+// `rows` are those of the profile.
+Platform platform_of(const Profile& profile, const std::vector<KernelStat>& rows);
+
+// Whether a step such as "PyTorch: …" or "OpenCL: …" is for this platform; others always are.
+bool fits(const Platform& platform, std::string_view step);
+
+// Leaves the steps that fit, then the interventions that have a step.
+void keep_what_fits(const Platform& platform, std::vector<Intervention>& interventions);
+
+}  // namespace purlin::analyze
