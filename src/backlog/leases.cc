@@ -195,19 +195,24 @@ Status Leases::put(const std::vector<Put>& tasks, std::int64_t now_ns) {
   return impl_->change([&]() -> Status {
     for (const Put& put : tasks) {
       RankedTask ranked = put.ranked;
-      if (ranked.task.first_queued_at.empty())
-        ranked.task.first_queued_at = ranked.task.queued_at = format_rfc3339(now_ns);
-      PURLIN_TRY(impl_
-                     ->prepare("INSERT INTO task(id, device, document, stale, saving_ns) "
-                               "VALUES(?, ?, ?, ?, ?) ON CONFLICT(id) DO UPDATE SET document = "
-                               "excluded.document, stale = excluded.stale, saving_ns = "
-                               "excluded.saving_ns, failures = 0")
-                     .bind(ranked.task.id())
-                     .bind(ranked.task.key.device)
-                     .bind(to_json(ranked).dump())
-                     .bind(static_cast<std::int64_t>(put.stale))
-                     .bind(ranked.saving_ns())
-                     .run());
+      const bool dated = !ranked.task.queued_at.empty();
+      if (!dated) ranked.task.first_queued_at = ranked.task.queued_at = format_rfc3339(now_ns);
+      // A source that lists all its tasks each time says nothing new about one that failed.
+      PURLIN_TRY(
+          impl_
+              ->prepare(
+                  "INSERT INTO task(id, device, document, stale, saving_ns) VALUES(?, ?, ?, ?, ?) "
+                  "ON CONFLICT(id) DO UPDATE SET failures = CASE WHEN ? AND "
+                  "json_extract(excluded.document, '$.queued_at') > json_extract(task.document, "
+                  "'$.queued_at') THEN 0 ELSE failures END, document = excluded.document, stale = "
+                  "excluded.stale, saving_ns = excluded.saving_ns")
+              .bind(ranked.task.id())
+              .bind(ranked.task.key.device)
+              .bind(to_json(ranked).dump())
+              .bind(static_cast<std::int64_t>(put.stale))
+              .bind(ranked.saving_ns())
+              .bind(static_cast<std::int64_t>(dated))
+              .run());
     }
     return Status::ok();
   });

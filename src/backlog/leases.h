@@ -50,7 +50,8 @@ class Leases {
   ~Leases();
 
   // Adds tasks, or brings their facts up to date. A task that is done stays done while its id,
-  // which has driver and toolkit in it, is the same; one that failed is open again.
+  // which has driver and toolkit in it, is the same. One that failed is open again if its finding
+  // is newer.
   struct Put {
     RankedTask ranked;
     bool stale = false;

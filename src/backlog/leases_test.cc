@@ -128,7 +128,12 @@ TEST_F(LeasesTest, WhatIsGivenBackIsFreeAndThreeFailuresEndIt) {
   for (int i = 0; i < Leases::kMaxAttempts; ++i) give_back(true);
   EXPECT_FALSE(leases.take("w", {}, kMinute, kNow)->has_value());
   EXPECT_EQ(leases.list(kNow)->front().state, TaskState::kFailed);
-  ASSERT_TRUE(leases.put({task_to_put("a", 2e9)}, kNow).is_ok());
+  // Sources list their tasks each time: that alone opens nothing.
+  ASSERT_TRUE(leases.put({task_to_put("a", 2e9)}, kNow + kMinute).is_ok());
+  EXPECT_FALSE(leases.take("w", {}, kMinute, kNow)->has_value());
+  Leases::Put newer = task_to_put("a", 2e9);
+  newer.ranked.task.queued_at = "2030-01-01T00:00:00Z";
+  ASSERT_TRUE(leases.put({newer}, kNow).is_ok());
   EXPECT_TRUE(leases.take("w", {}, kMinute, kNow)->has_value());
 }
 

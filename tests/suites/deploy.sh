@@ -72,12 +72,11 @@ grep -q '^schema = "purlin.suite/1"' "$tmp/fleet.toml" || fail "the suggested su
 kill "$server"; wait "$server" || fail "the server did not end well"; server=
 
 # A pool drains what programs of this machine queued, each task once.
-device=$("$PURLIN" doctor --json | python3 -c 'import json,sys
-for d in json.load(sys.stdin)["devices"]:
-    if str(d.get("id", "")).startswith("opencl"): print(d["name"]); break')
+expect_exit 0 purlin doctor --json
+device=$(json "$tmp/out" 'next(x["name"] for x in d["environment"]["devices"] if x["id"] == "opencl:0")')
 mkdir -p "$tmp/cache"
 for extent in 64 128; do
-  printf '{"schema":"purlin.backlog/1","kind":"retune","kernel":"transpose","shape":"M=%d,N=%d","spec":"%s","device":"%s"}\n' \
+  printf '{"schema":"purlin.backlog/1","kind":"retune","kernel":"transpose","shape":"X=%d,Y=%d","spec":"%s","device":"%s"}\n' \
     $extent $extent "$PURLIN_SOURCE/kernels/transpose/transpose.toml" "$device"
 done >"$tmp/cache/backlog.jsonl"
 expect_exit 0 purlin worker-pool --drain --device opencl:0 --cache "$tmp/cache" --budget 4 \

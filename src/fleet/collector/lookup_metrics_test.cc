@@ -13,7 +13,9 @@ TEST(LookupMetrics, SumTheListsAndCountThoseThatCannotBeRead) {
   const std::string folder = *make_temporary_directory("lookups");
   const std::string good = join_path(folder, "a"), bad = join_path(folder, "b");
   backlog::WorkRow row;
-  row.key.kernel = "gemm", row.hits = 7, row.misses = 2, row.stale = 1;
+  row.key.op = row.key.kernel = "gemm", row.key.backend = "cuda", row.key.arch = "sm_90";
+  row.key.bucket = row.shape = "N=64", row.last_seen = "2026-11-20T12:00:00Z";
+  row.hits = 7, row.misses = 2, row.stale = 1;
   ASSERT_TRUE(make_directories(good).is_ok() && make_directories(bad).is_ok());
   ASSERT_TRUE(backlog::WorkList::merge_into(good, {row}).is_ok());
   ASSERT_TRUE(write_atomic(backlog::WorkList::path(bad), "x").is_ok());
