@@ -208,7 +208,8 @@ TimelineAnalysis analyze_timeline(const Profile& profile, PhaseChoice choice) {
       one_off = find_one_off_gaps(timeline, work, window, chosen.steps.size());
     TimelineAnalysis::Overview overview;
     out.devices.push_back(
-        measure_device(profile, work, communication, host, window, one_off, out.gaps, overview));
+        measure_device(profile, work, communication, host, window, one_off, out.gaps, out.idle,
+                       overview));
     out.overview.push_back(std::move(overview));
   }
   if (out.steps.empty() && out.phases.empty())

@@ -11,13 +11,14 @@
 #include "cli/frame/events.h"
 #include "cli/frame/interrupt.h"
 #include "cli/frame/next_step.h"
+#include "cli/page/page_files.h"
+#include "cli/page/write_page.h"
 #include "cli/tune/progress_line.h"
 #include "cli/tune/target.h"
 #include "cli/tune/watch.h"
 #include "gpu/registry.h"
 #include "guard/arms/snapshot.h"
 #include "measure/binary_cache.h"
-#include "tune/session/page.h"
 #include "tune/session/tune_kernel.h"
 
 namespace purlin::cli {
@@ -198,8 +199,7 @@ class TuneCommand : public Command {
     if (events_.on()) events_.result(document, stopped ? kExitInconclusive : kExitOk);
     if (!json_ && !events_.on() && worked && !stopped) context.print(next_step(next_after()));
     if (!html_.empty() && worked) {
-      PURLIN_ASSIGN(const std::string page, tune::render_page(document));
-      PURLIN_TRY(write_atomic(html_, page));
+      PURLIN_TRY(write_page(context, page_of_document(document), html_));
     }
     if (!output_.empty() && worked) PURLIN_TRY(write_atomic(output_, document.dump(1) + "\n"));
     PURLIN_TRY(status);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyze/report/html.h"
+#include "analyze/page/report_document.h"
 
 #include "analyze/report/histogram.h"
-#include "analyze/report/html_assets.h"
+#include "analyze/page/sparks.h"
 #include "analyze/report/selection.h"
-#include "base/markup.h"
 #include "base/text.h"
 
 #include <fmt/format.h>
@@ -16,24 +15,6 @@ namespace purlin::analyze {
 namespace {
 
 constexpr int kHistogramBins = 40;
-
-// JSON for inside a script element: nothing in it can end the element or start another.
-std::string inert(std::string json) {
-  std::string out;
-  out.reserve(json.size());
-  for (std::size_t i = 0; i < json.size(); ++i) {
-    const char c = json[i];
-    if (c == '<' || c == '>' || c == '&') {
-      out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    } else if (json.compare(i, 3, "\xe2\x80\xa8") == 0 || json.compare(i, 3, "\xe2\x80\xa9") == 0) {
-      out += json[i + 2] == '\xa8' ? "\\u2028" : "\\u2029";
-      i += 2;
-    } else {
-      out += c;
-    }
-  }
-  return out;
-}
 
 Json histogram_json(const Sketch& sketch) {
   Json low = Json::array(), high = Json::array(), count = Json::array();
@@ -48,7 +29,7 @@ Json histogram_json(const Sketch& sketch) {
 }
 
 // Names keep most of their length: those of PyTorch's kernels run to thousands of characters.
-void shorten(Json& rows, const HtmlLimits& limits) {
+void shorten(Json& rows, const PageLimits& limits) {
   const std::size_t max_characters = limits.name_characters;
   Json out = Json::array();
   for (const Json& row : rows.items()) {
@@ -75,10 +56,11 @@ std::size_t cut(Json& parent, std::string_view key, std::size_t max_items) {
   return all - max_items;
 }
 
-class Page {
+class ReportHead {
  public:
-  Page(const Report& report, const Report& by_launch, const HtmlLimits& limits)
-      : report_(report), by_launch_(by_launch), limits_(limits) {}
+  ReportHead(const Report& report, const Report& by_launch, const Profile& whole,
+             const PageLimits& limits)
+      : report_(report), by_launch_(by_launch), whole_(whole), limits_(limits) {}
 
   Json document() const {
     Json out = to_json(report_, limits_.kernels);
@@ -131,6 +113,7 @@ class Page {
       group->second.kept.kernels.push_back(row);
       ++kept;
     }
+    const Sparks sparks = sparks_of(whole_, report_, shown());
     Json out = Json::array();
     for (std::size_t i = 0; i < shown(); ++i) {
       const KernelStat& kernel = report_.kernels[i];
@@ -143,6 +126,7 @@ class Page {
       detail.set("histogram", histogram_json(kernel.duration));
       detail.set("shapes_left_out", group.all - rows.size());
       detail.set("shapes", std::move(rows));
+      if (!sparks[i].empty()) detail.set("spark", Json::array_of(sparks[i]));
       out.push(std::move(detail));
     }
     return out;
@@ -162,32 +146,15 @@ class Page {
 
   const Report& report_;
   const Report& by_launch_;
-  const HtmlLimits& limits_;
+  const Profile& whole_;
+  const PageLimits& limits_;
 };
 
 }  // namespace
 
-std::string render_html(const Report& report, const Report& by_launch, const HtmlLimits& limits) {
-  const std::string policy = fmt::format(
-      "default-src 'none'; style-src {}; script-src {}; base-uri 'none'; "
-      "form-action 'none'",
-      policy_source(html::kStyleSha256), policy_source(html::kScriptSha256));
-  std::string out = fmt::format(
-      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-      "<title>Purlin report</title>\n<style>",
-      policy);
-  out += html::kStyle;
-  out +=
-      "</style>\n</head>\n<body>\n<noscript>This page draws its tables with a script that is in "
-      "this file; nothing is loaded.</noscript>\n<script type=\"application/json\" "
-      "id=\"purlin-report\">";
-  out += inert(Page(report, by_launch, limits).document().dump());
-  out += "</script>\n<script>";
-  out += html::kScript;
-  out += "</script>\n</body>\n</html>\n";
-  return out;
+Json report_head(const Report& report, const Report& by_launch, const Profile& whole,
+                 const PageLimits& limits) {
+  return ReportHead(report, by_launch, whole, limits).document();
 }
 
 }  // namespace purlin::analyze

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page's style and script (web/dist), embedded at build time by cmake/EmbedPage.cmake, and
+// their SHA-256 in hexadecimal.
+#pragma once
+
+#include <string_view>
+
+namespace purlin::page {
+
+extern const std::string_view kStyle, kScript, kStyleSha256, kScriptSha256;
+
+}  // namespace purlin::page

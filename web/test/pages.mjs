@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes the pages that tests and screenshots look at, with the real binary and real captures of
+// tests/data; a tuning run of a recorded space, and a comparison of recorded samples.
+import { execFileSync, spawn } from "node:child_process";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export const root = join(dirname(fileURLToPath(import.meta.url)), "..", "..");
+export const purlin = process.env.PURLIN ?? join(root, "build/ci/bin/purlin");
+export const chromium = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(existsSync);
+const data = (name) => join(root, "tests/data", name);
+
+export const run = (...args) => execFileSync(purlin, args, { encoding: "utf8", maxBuffer: 1 << 28, stdio: ["ignore", "pipe", "pipe"], env: environment });
+let environment = process.env;
+function allow(args, codes) {
+  try { return run(...args); } catch (failed) { if (codes.includes(failed.status)) return failed.stdout; throw new Error(`${args.join(" ")}: ${failed.stderr}`); }
+}
+
+// Samples of two arms: each process one median; `factor` by kernel.
+function samples(path, factors, seed) {
+  let state = seed;
+  const random = () => { state = (1103515245 * state + 12345) % 2147483648; return state / 2147483648; };
+  let text = "process,kernel,time_us\n";
+  for (let process = 0; process < 24; ++process)
+    for (const [kernel, time] of Object.entries(factors))
+      for (let i = 0; i < 5; ++i) text += `${process},${kernel},${(time * (1 + 0.01 * random())).toFixed(3)}\n`;
+  writeFileSync(path, text);
+}
+
+// 36 nightly builds; softmax gets slower at the 20th, with a new driver at the 28th.
+function history(path) {
+  let state = 7;
+  const random = () => { state = (1103515245 * state + 12345) % 2147483648; return state / 2147483648; };
+  let text = "";
+  for (let night = 0; night < 36; ++night) {
+    const driver = night < 28 ? "570.86.15" : "580.159.04", times = { gemm: night < 28 ? 2810e3 : 2790e3, softmax: night < 20 ? 412e3 : 447e3, layernorm: 96e3 };
+    text += JSON.stringify({
+      schema: "purlin.history/1", tool_version: "0.1.0", environment: {
+        devices: [{ id: "cuda:0", name: "NVIDIA H200", arch: "sm_90", driver, toolkit: "NVRTC 13.0" }], host: "bench7", build: `b${1000 + night}`,
+        recorded_at: new Date(Date.UTC(2026, 8, 1 + night, 2)).toISOString().replace(".000", ""),
+      }, suite: "nightly", items: Object.entries(times).map(([kernel, ns]) => ({ kernel, shape: "M=4096,N=4096", variant: "", processes: Array.from({ length: 8 }, () => ns * (1 + 0.012 * random())) })),
+    }) + "\n";
+  }
+  writeFileSync(path, text);
+}
+
+export function makePages(folder) {
+  mkdirSync(folder, { recursive: true });
+  environment = { ...process.env, HOME: folder, XDG_CACHE_HOME: join(folder, "cache"), XDG_STATE_HOME: join(folder, "state"), PURLIN_CACHE: join(folder, "configs") };
+  const at = (name) => join(folder, name), pages = {};
+  const trace = (name) => data(`traces/${name}`);
+  run("report", "--html", (pages.train = at("train.html")), process.env.PURLIN_TRACE ?? data("timeline/transformer_h200.json.gz"));
+  run("diff", "--html", (pages.compare = at("compare.html")), trace("kineto_h200_decode_before.json.gz"), trace("kineto_h200_decode_after.json.gz"));
+  run("report", "--html", (pages.fusion = at("fusion.html")), trace("kineto_h200_fusion_before.json.gz"));
+  run("report", "--html", (pages.counters = at("counters.html")), trace("kineto_a100_alexnet_counters.json.gz"));
+  run("tune", "--device", `replay:${data("spaces/convolution_milo-A100.excerpt.json.gz")}`, "--budget", "150", "--seed", "3", "--html", (pages.tuning = at("tuning.html")));
+  samples(at("a.csv"), { gemm: 2810, softmax: 412, layernorm: 96, attention: 730, dropout: 31 }, 5);
+  samples(at("b.csv"), { gemm: 2812, softmax: 447, layernorm: 89, attention: 731, dropout: 31.1 }, 9);
+  writeFileSync(at("verdict.json"), allow(["guard", "compare", "--commands", `cat ${at("a.csv")}`, `cat ${at("b.csv")}`, "--journal", at("pairs.jsonl"), "--json", "--no-profiles"], [0, 1, 3]));
+  history(at("history.jsonl"));
+  return { pages, guardFiles: [at("verdict.json"), at("pairs.jsonl"), at("history.jsonl")] };
+}
+
+// `purlin view`, until it is stopped.
+export async function view(files) {
+  const child = spawn(purlin, ["view", "--no-open", "--json", ...files], { env: environment, stdio: ["ignore", "pipe", "inherit"] });
+  let text = "";
+  for await (const piece of child.stdout) { text += piece; try { return { url: JSON.parse(text).url, stop: () => child.kill("SIGINT") }; } catch { /* not yet whole */ } }
+  throw new Error("purlin view ended: " + text);
+}
+
+export async function browser() {
+  const { chromium: engine } = await import("playwright-core");
+  return engine.launch({ executablePath: chromium, args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"] });
+}
