@@ -13,11 +13,11 @@ const folder = mkdtempSync(join(tmpdir(), "purlin-shots-"));
 const { pages, guardFiles } = makePages(folder);
 const server = await view(guardFiles);
 const shots = [
-  ["overview", `file://${pages.train}`, ".kernels .grid-row"], ["kernel", `file://${pages.train}`, ".kernels .grid-row", async (p) => { await p.locator(".grid-row .name").first().click(); await p.locator(".view.kernel h1").waitFor(); }],
+  ["overview", `file://${pages.shapes}`, ".kernels .grid-row"], ["kernel", `file://${pages.shapes}`, ".kernels .grid-row", async (p) => { await p.locator(".grid-row .name").first().click(); await p.locator(".view.kernel h1").waitFor(); }],
   ["counters", `file://${pages.counters}`, ".kernels .grid-row", async (p) => { await p.locator(".grid-row .name").nth(1).click(); await p.locator(".view.kernel h1").waitFor(); }],
-  ["roofline", `file://${pages.train}#1/roofline`, ".view, .empty"],
-  ["timeline", `file://${pages.train}#1/timeline`, ".tl-canvas", async (p) => { await p.waitForTimeout(400); const box = await p.locator(".tl-canvas").boundingBox(); await p.mouse.move(box.x + box.width * 0.55, box.y + 90); await p.keyboard.down("KeyW"); await p.waitForTimeout(process.env.SHOT_ZOOM ? Number(process.env.SHOT_ZOOM) : 450); await p.keyboard.up("KeyW"); await p.mouse.click(box.x + box.width * 0.55, box.y + 95); await p.waitForTimeout(200); await p.mouse.move(10, 300); }],
-  ["timeline_whole", `file://${pages.train}#1/timeline`, ".tl-canvas", async (p) => { await p.waitForTimeout(300); }],
+  ["roofline", `file://${pages.shapes}#1/roofline`, ".roofline svg"],
+  ["timeline", `file://${pages.shapes}#1/timeline`, ".tl-canvas", async (p) => { await p.waitForTimeout(400); const box = await p.locator(".tl-canvas").boundingBox(); await p.mouse.move(box.x + box.width * 0.55, box.y + 90); await p.keyboard.down("KeyW"); await p.waitForTimeout(process.env.SHOT_ZOOM ? Number(process.env.SHOT_ZOOM) : 450); await p.keyboard.up("KeyW"); await p.mouse.click(box.x + box.width * 0.55, box.y + 95); await p.waitForTimeout(200); await p.mouse.move(10, 300); }],
+  ["timeline_whole", `file://${pages.shapes}#1/timeline`, ".tl-canvas", async (p) => { await p.waitForTimeout(300); }],
   ["whatif", `file://${pages.compare}#1/timeline?file=0&after=applied0`, ".tl-label.after", async (p) => { await p.waitForTimeout(400); }],
   ["advice", `file://${pages.compare}#1/advice?file=0`, ".advised"], ["compare", `file://${pages.compare}`, ".view.compare table"],
   ["tuning", `file://${pages.tuning}`, ".view.tuning .uplot"], ["guard", server.url, ".view.guard .uplot"],

@@ -146,8 +146,7 @@ Result<std::optional<Served>> serve(const Page& page, std::string_view path) {
     const std::string stem = "documents/" + document.name();
     if (path == stem + ".json") {
       PURLIN_ASSIGN(std::string body, gzip(document.head().dump()));
-      return std::optional<Served>(
-          {std::move(body), "application/json", served_policy(), true});
+      return std::optional<Served>({std::move(body), "application/json", served_policy(), true});
     }
     if (path == stem + ".bin") {
       PURLIN_ASSIGN(std::string body, gzip(document.bytes()));

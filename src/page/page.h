@@ -18,7 +18,7 @@ namespace purlin::page {
 
 struct Page {
   std::string title;
-  std::string view;        // that opens first: "overview", "compare", …
+  std::string view;         // that opens first: "overview", "compare", …
   std::vector<Json> files;  // {name, …} of each profile, in the order of document names
   std::vector<Document> documents;
 };

@@ -43,6 +43,9 @@ export const shape = (list: number[] | null | undefined) => (list ? list.join("Ã
 export function date(text: string | undefined): string {
   return text ? text.replace("T", " ").replace(/(\.\d+)?Z$/, " UTC") : dash;
 }
+// The last part of a path; "a â†’ b" of two.
+export const base = (path: string) => path.split(" ").map((p) => p.replace(/^.*\/(?=[^/])/, "")).join(" ");
+export const moment = (value: number) => `${(value / 1e6).toFixed(4)} ms`;
 export const plural = (n: number, word: string) => `${count(n)} ${word}${n === 1 ? "" : "s"}`;
 
 // What a figure means, shown when it is pointed at.

@@ -3,6 +3,7 @@
 import { Component, render, type ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { has, head, index } from "./data";
+import * as f from "./format";
 import { profile } from "./profile";
 import { choose, chosen, type Choice as ThemeChoice } from "./theme";
 import { Timeline } from "./timeline/timeline";
@@ -55,15 +56,15 @@ function App() {
   const wanted = place.value.view || index.view, view = views.some(([v]) => v === wanted) ? wanted : here[0]?.[0] ?? "overview";
   const file = Math.min(Math.max(0, Number(place.value.query.file ?? (index.files.length > 1 ? index.files.length - 1 : 0)) || 0), Math.max(0, index.files.length - 1));
   const title = here.find(([v]) => v === view)?.[1] ?? "Purlin";
-  useEffect(() => { document.title = `${title} · ${index.title || "Purlin"}`; scrollTo(0, 0); }, [view, place.value.arg]);
+  useEffect(() => { document.title = `${title} · ${f.base(index.title) || "Purlin"}`; scrollTo(0, 0); }, [view, place.value.arg]);
   return (
     <>
       <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById("main")!.focus(); }}>To the content</a>
       <header class="top">
         <a class="brand" href={link(here[0]?.[0] ?? "overview")} aria-label="Purlin, first view"><svg viewBox="0 0 24 24" width="22" height="22" aria-hidden="true"><path d="M2 20 12 4l10 16" /><path d="M6.5 13h11M4 17h16" /></svg>purlin</a>
         <nav aria-label="Views">{here.map(([v, name]) => <a href={link(v)} aria-current={v === view ? "page" : undefined}>{name}</a>)}</nav>
-        <span class="title" title={index.title}>{index.title}</span>
-        {index.files.length > 1 && ofProfile.includes(view) && <label class="files">file<select value={String(file)} onChange={(e) => adjust({ file: e.currentTarget.value })}>{index.files.map((x, i) => <option value={String(i)}>{x.path}</option>)}</select></label>}
+        <span class="title" title={index.title}>{f.base(index.title)}</span>
+        {index.files.length > 1 && ofProfile.includes(view) && <label class="files">file<select value={String(file)} onChange={(e) => adjust({ file: e.currentTarget.value })}>{index.files.map((x, i) => <option value={String(i)}>{f.base(x.path)}</option>)}</select></label>}
         <Choice<ThemeChoice> label="Colours" value={chosen.value} options={[["auto", "auto"], ["light", "light"], ["dark", "dark"]]} onChange={choose} />
       </header>
       <main id="main" tabIndex={-1} class={"of-" + view}>

@@ -17,15 +17,10 @@ function allow(args, codes) {
   try { return run(...args); } catch (failed) { if (codes.includes(failed.status)) return failed.stdout; throw new Error(`${args.join(" ")}: ${failed.stderr}`); }
 }
 
-// Samples of two arms: each process one median; `factor` by kernel.
-function samples(path, factors, seed) {
-  let state = seed;
-  const random = () => { state = (1103515245 * state + 12345) % 2147483648; return state / 2147483648; };
-  let text = "process,kernel,time_us\n";
-  for (let process = 0; process < 24; ++process)
-    for (const [kernel, time] of Object.entries(factors))
-      for (let i = 0; i < 5; ++i) text += `${process},${kernel},${(time * (1 + 0.01 * random())).toFixed(3)}\n`;
-  writeFileSync(path, text);
+// A command of an arm: each process prints times with a noise of its own.
+function arm(path, times) {
+  const rows = Object.entries(times).map(([kernel, time]) => `f = ${time} * (1 + 0.02 * rand()); for (i = 0; i < 5; ++i) printf "0,${kernel},%.3f\\n", f * (1 + 0.004 * rand());`);
+  writeFileSync(path, `awk -v seed="$(od -An -N3 -tu4 /dev/urandom)" 'BEGIN { srand(seed); print "process,kernel,time_us"; ${rows.join(" ")} }'\n`);
 }
 
 // 36 nightly builds; softmax gets slower at the 20th, with a new driver at the 28th.
@@ -53,11 +48,12 @@ export function makePages(folder) {
   run("report", "--html", (pages.train = at("train.html")), process.env.PURLIN_TRACE ?? data("timeline/transformer_h200.json.gz"));
   run("diff", "--html", (pages.compare = at("compare.html")), trace("kineto_h200_decode_before.json.gz"), trace("kineto_h200_decode_after.json.gz"));
   run("report", "--html", (pages.fusion = at("fusion.html")), trace("kineto_h200_fusion_before.json.gz"));
+  run("report", "--html", (pages.shapes = at("shapes.html")), process.env.PURLIN_TRACE ?? trace("kineto_h200_transformer.json.gz"));
   run("report", "--html", (pages.counters = at("counters.html")), trace("kineto_a100_alexnet_counters.json.gz"));
-  run("tune", "--device", `replay:${data("spaces/convolution_milo-A100.excerpt.json.gz")}`, "--budget", "150", "--seed", "3", "--html", (pages.tuning = at("tuning.html")));
-  samples(at("a.csv"), { gemm: 2810, softmax: 412, layernorm: 96, attention: 730, dropout: 31 }, 5);
-  samples(at("b.csv"), { gemm: 2812, softmax: 447, layernorm: 89, attention: 731, dropout: 31.1 }, 9);
-  writeFileSync(at("verdict.json"), allow(["guard", "compare", "--commands", `cat ${at("a.csv")}`, `cat ${at("b.csv")}`, "--journal", at("pairs.jsonl"), "--json", "--no-profiles"], [0, 1, 3]));
+  run("tune", "--device", `replay:${process.env.PURLIN_SPACE ?? data("spaces/convolution_milo-A100.excerpt.json.gz")}`, "--budget", "220", "--seed", "3", "--html", (pages.tuning = at("tuning.html")));
+  arm(at("a.sh"), { gemm: 2810, softmax: 412, layernorm: 96, attention: 730, dropout: 31 });
+  arm(at("b.sh"), { gemm: 2812, softmax: 447, layernorm: 89, attention: 731, dropout: 31.1 });
+  writeFileSync(at("verdict.json"), allow(["guard", "compare", "--commands", `sh ${at("a.sh")}`, `sh ${at("b.sh")}`, "--journal", at("pairs.jsonl"), "--json", "--no-profiles"], [0, 1, 3]));
   history(at("history.jsonl"));
   return { pages, guardFiles: [at("verdict.json"), at("pairs.jsonl"), at("history.jsonl")] };
 }

@@ -16,6 +16,7 @@ const { pages, guardFiles } = makePages(folder);
 const file = (name, hash = "") => `file://${pages[name]}${hash}`;
 const engine = await browser();
 const context = await engine.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce", bypassCSP: false });
+context.setDefaultTimeout(10000);
 let failed = 0, ran = 0;
 const faults = [];
 
@@ -52,9 +53,9 @@ await test("overview", async () => {
   assert.ok(await page.locator(".kernels .grid-row").count() > 5);
   assert.ok(await page.locator(".timebar-bar i").count() > 1);
   const all = await page.locator("#kernels header .note").innerText();
-  await page.locator("#kernels input[type=search]").fill("gemm");
+  await page.locator("#kernels input[type=search]").fill("nvjet");
   await page.waitForFunction((text) => document.querySelector("#kernels header .note").innerText !== text, all);
-  assert.match(page.url(), /q=gemm/);
+  assert.match(page.url(), /q=nvjet/);
   const filtered = await page.locator(".grid-row .name").first().innerText();
   await page.reload();
   await page.locator(".kernels .grid-row").first().waitFor();
@@ -62,7 +63,7 @@ await test("overview", async () => {
   await accessible(page, "overview");
 });
 await test("kernel", async () => {
-  const page = await open(file("counters"), ".kernels .grid-row");
+  const page = await open(file("shapes"), ".kernels .grid-row");
   await page.locator(".grid-row .name").first().click();
   await page.locator(".view.kernel h1").waitFor();
   assert.match(await page.locator(".view.kernel").innerText(), /Durations[\s\S]*Facts/);
@@ -80,13 +81,13 @@ await test("old links open", async () => {
   }
 });
 await test("roofline", async () => {
-  const page = await open(file("train", "#1/roofline"), ".view");
+  const page = await open(file("shapes", "#1/roofline"), ".view");
   const bubbles = page.locator(".bubble");
-  if (await bubbles.count() === 0) { assert.match(await page.locator("main").innerText(), /place on the roofline/); return; }
+  assert.ok(await bubbles.count() > 3);
   const lines = await page.locator(".ceilings line").count();
-  await page.locator(".toggles input").first().uncheck();
+  await page.locator(".toggles input:checked").first().click();
   await page.waitForFunction((n) => document.querySelectorAll(".ceilings line").length < n, lines);
-  assert.match(page.url(), /hide=/);
+  assert.match(page.url(), /ceilings=/);
   await bubbles.last().focus();
   assert.equal(await page.locator(".hovercard").count(), 1);
   await accessible(page, "roofline");
@@ -119,7 +120,7 @@ await test("timeline", async () => {
   await accessible(page, "statistics");
   await page.keyboard.press("Escape");
   await page.keyboard.press("/");
-  await page.keyboard.type("gemm");
+  await page.keyboard.type("nvjet");
   await page.locator(".hits").waitFor();
   await page.keyboard.press("Enter");
   await page.keyboard.press("Escape");
@@ -160,9 +161,10 @@ await test("compare", async () => {
 });
 await test("tuning", async () => {
   const page = await open(file("tuning"), ".view.tuning .uplot");
-  assert.ok(await page.locator(".parallel .config").count() > 20);
+  assert.ok(await page.locator(".parallel .config").count() > 4);
   assert.ok(await page.locator(".parallel .winner").count() >= 1);
-  await page.locator(".parallel .value").first().press("Enter");
+  await page.locator(".parallel .value").first().focus();
+  await page.keyboard.press("Enter");
   await page.locator(".parallel .config.off").first().waitFor({ state: "attached" });
   await accessible(page, "tuning");
 });
@@ -173,15 +175,13 @@ await test("guard, served", async () => {
     assert.match(await page.locator(".view.guard").innerText(), /softmax/);
     await page.locator(".uplot").first().waitFor();
     await accessible(page, "guard");
-    const other = await (await fetch(server.url, { headers: { host: "evil.example" } }).catch(() => ({ status: 0, text: () => "" })));
-    void other;
   } finally { server.stop(); }
 });
 await test("a profile, served", async () => {
-  const server = await view([pages.train.replace(/train.html$/, "../nothing")].slice(1).concat(join(here, "../../tests/data/traces/kineto_h200_fusion_before.json.gz")));
+  const server = await view([join(here, "../../tests/data/traces/kineto_h200_fusion_before.json.gz")]);
   try {
     const page = await open(server.url, ".kernels .grid-row");
-    await page.getByRole("link", { name: "Timeline", exact: true }).click();
+    await page.getByRole("navigation", { name: "Views" }).getByRole("link", { name: "Timeline" }).click();
     await page.locator(".tl-canvas").waitFor();
     await page.waitForFunction(() => window.purlinFrame?.drawn > 0);
   } finally { server.stop(); }

@@ -75,8 +75,8 @@ void add_applied(const PageOfProfile& input, std::size_t file, std::vector<page:
   std::size_t made = 0;
   for (const Intervention& change : input.advice.interventions) {
     if (made == kAppliedChanges) return;
-    Result<AppliedChange> applied = apply_intervention(
-        input.profile, input.report.timeline, input.measured, input.advice, change.id);
+    Result<AppliedChange> applied = apply_intervention(input.profile, input.report.timeline,
+                                                       input.measured, input.advice, change.id);
     if (!applied.is_ok()) continue;  // it was not estimated by replay
     const AppliedChange& after = applied.value();
     std::optional<page::Document> document = timeline_document(
@@ -100,9 +100,8 @@ std::vector<page::Document> documents_of(const PageOfProfile& input, std::size_t
   if (std::optional<page::Document> rows = short_rows(input.report, file, limits))
     out.push_back(std::move(*rows));
   out.emplace_back(numbered("advice", file), to_json(input.advice));
-  if (std::optional<page::Document> timeline =
-          timeline_document(numbered("timeline", file), input.whole, input.report.timeline,
-                            input.report.group_by)) {
+  if (std::optional<page::Document> timeline = timeline_document(
+          numbered("timeline", file), input.whole, input.report.timeline, input.report.group_by)) {
     out.push_back(std::move(*timeline));
     add_applied(input, file, out);
   }

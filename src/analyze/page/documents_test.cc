@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyze/report/html.h"
-
 #include "analyze/report/html_assets.h"
 #include "analyze/report/testing.h"
 #include "base/files.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyze/page/report_document.h"
 
-#include "analyze/report/histogram.h"
 #include "analyze/page/sparks.h"
+#include "analyze/report/histogram.h"
 #include "analyze/report/selection.h"
 #include "base/text.h"
 

@@ -11,7 +11,7 @@ namespace purlin::analyze {
 
 struct PageSlice {
   std::int64_t begin = 0, end = 0;
-  std::uint32_t item = 0;   // what it is, as an index of the document's items
+  std::uint32_t item = 0;    // what it is, as an index of the document's items
   std::uint32_t record = 0;  // its index in the timeline's activities or calls
 };
 

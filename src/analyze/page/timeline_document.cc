@@ -22,23 +22,34 @@ constexpr std::size_t kNameCharacters = 300;
 
 std::string_view class_of(CallKind kind) {
   switch (kind) {
-    case CallKind::kLaunch: return "launch";
-    case CallKind::kGraphLaunch: return "graph launch";
-    case CallKind::kCopy: return "copy call";
-    case CallKind::kSync: return "wait";
-    case CallKind::kAllocation: return "allocation";
-    case CallKind::kOther: break;
+    case CallKind::kLaunch:
+      return "launch";
+    case CallKind::kGraphLaunch:
+      return "graph launch";
+    case CallKind::kCopy:
+      return "copy call";
+    case CallKind::kSync:
+      return "wait";
+    case CallKind::kAllocation:
+      return "allocation";
+    case CallKind::kOther:
+      break;
   }
   return "call";
 }
 
 std::string_view class_of(RangeKind kind) {
   switch (kind) {
-    case RangeKind::kStep: return "step";
-    case RangeKind::kDataLoader: return "data loader";
-    case RangeKind::kCommunication: return "communication";
-    case RangeKind::kProfiler: return "profiler";
-    case RangeKind::kUser: break;
+    case RangeKind::kStep:
+      return "step";
+    case RangeKind::kDataLoader:
+      return "data loader";
+    case RangeKind::kCommunication:
+      return "communication";
+    case RangeKind::kProfiler:
+      return "profiler";
+    case RangeKind::kUser:
+      break;
   }
   return "range";
 }
@@ -53,16 +64,18 @@ class PageItems {
       labels_.push_back(elide_middle(row.label, kNameCharacters));
       classes_.push_back(row.name.op_class);
     }
-    by_kernel_ = group_by == GroupBy::kKernel || group_by == GroupBy::kShape ||
-                 group_by == GroupBy::kLaunch;
+    by_kernel_ =
+        group_by == GroupBy::kKernel || group_by == GroupBy::kShape || group_by == GroupBy::kLaunch;
   }
 
   std::uint32_t of(const profile::Event& event) {
     if (event.call != nullptr)
-      return named('c', event.call->name, class_of(event.call->kind), static_cast<int>(event.call->kind));
+      return named('c', event.call->name, class_of(event.call->kind),
+                   static_cast<int>(event.call->kind));
     if (event.op != nullptr) return op(*event.op);
     if (event.range != nullptr)
-      return named('r', event.range->name, class_of(event.range->kind), static_cast<int>(event.range->kind));
+      return named('r', event.range->name, class_of(event.range->kind),
+                   static_cast<int>(event.range->kind));
     return event.activity->kind == ActivityKind::kKernel ? kernel(event.activity->row)
                                                          : copy(event.activity->row);
   }
@@ -113,8 +126,9 @@ class PageItems {
       if (row >= row_of_.size()) return item;
       const KernelRow& kernel = profile_.kernels[row];
       const std::size_t group = row_of_[row];
-      item.set("name", by_kernel_ ? labels_[group]
-                                  : elide_middle(describe_kernel(kernel.name).brief, kNameCharacters));
+      item.set("name", by_kernel_
+                           ? labels_[group]
+                           : elide_middle(describe_kernel(kernel.name).brief, kNameCharacters));
       item.set("class", classes_[group]).set("kernel", ids_[group]);
       item.set("launch", to_text(kernel.launch));
       if (kernel.registers != 0) item.set("registers", kernel.registers);
@@ -197,7 +211,8 @@ class TimelineWriter {
   }
 
   Json& track(std::string_view kind, Json owner, std::string title) {
-    Json json = Json::object({{"kind", kind}, {"title", std::move(title)}, {"first", begin_.size()}});
+    Json json =
+        Json::object({{"kind", kind}, {"title", std::move(title)}, {"first", begin_.size()}});
     for (const Json::Member& member : owner.members()) json.set(member.key, member.value);
     pending_ = std::move(json);
     return pending_;
@@ -228,9 +243,10 @@ class TimelineWriter {
 
   void put_thread(const Key& key, const SliceRows& rows) {
     const auto [owner, process, id] = key;
-    track("thread",
-          Json::object({{"process", process}, {"owner", profile::process_title(profile_, process)}}),
-          id == kNone ? "ranges without a thread" : fmt::format("thread {}", id));
+    track(
+        "thread",
+        Json::object({{"process", process}, {"owner", profile::process_title(profile_, process)}}),
+        id == kNone ? "ranges without a thread" : fmt::format("thread {}", id));
     finish(put_rows(rows, [this](const PageSlice& slice) {
       if (slice.record < call_slice_.size())
         call_slice_[slice.record] = static_cast<std::uint32_t>(begin_.size());
@@ -239,7 +255,9 @@ class TimelineWriter {
   void put_stream(const Key& key, const SliceRows& rows) {
     const auto [device, process, id] = key;
     track("stream",
-          Json::object({{"device", device}, {"process", process}, {"owner", profile::device_title(profile_, device)}}),
+          Json::object({{"device", device},
+                        {"process", process},
+                        {"owner", profile::device_title(profile_, device)}}),
           fmt::format("stream {}", id));
     finish(put_rows(rows, [this](const PageSlice& slice) {
       const Activity& activity = timeline_.activities[slice.record];
@@ -266,7 +284,8 @@ class TimelineWriter {
       std::size_t count = 0;
       for (; i < analysis_.idle.size() && analysis_.idle[i].device == device; ++i, ++count) {
         const IdleInterval& gap = analysis_.idle[i];
-        put(gap.start_ns, gap.start_ns + gap.duration_ns, causes[static_cast<std::size_t>(gap.cause)]);
+        put(gap.start_ns, gap.start_ns + gap.duration_ns,
+            causes[static_cast<std::size_t>(gap.cause)]);
         share_.push_back(static_cast<std::uint8_t>(std::clamp(100 * gap.share, 0.0F, 100.0F)));
       }
       finish(Json::array({count}));
@@ -293,7 +312,9 @@ class TimelineWriter {
       std::size_t count = 0;
       for (; i < analysis_.phases.size() && analysis_.phases[i].device == device; ++i, ++count) {
         const Phase& phase = analysis_.phases[i];
-        put(phase.begin_ns, phase.begin_ns + phase.span_ns, items_.plain(to_text(phase.kind), "phase"));
+        put(std::clamp(phase.begin_ns, origin_, end_),
+            std::clamp(phase.begin_ns + phase.span_ns, origin_, end_),
+            items_.plain(to_text(phase.kind), "phase"));
       }
       finish(Json::array({count}));
     }
@@ -302,8 +323,8 @@ class TimelineWriter {
   Json window() const {
     if (analysis_.devices.empty()) return Json();
     const DeviceTime& device = analysis_.devices.front();
-    return Json::object(
-        {{"begin", device.begin_ns - origin_}, {"end", device.begin_ns - origin_ + device.window_ns}});
+    return Json::object({{"begin", device.begin_ns - origin_},
+                         {"end", device.begin_ns - origin_ + device.window_ns}});
   }
   Json described_gaps() const {
     Json list = Json::array();

@@ -17,7 +17,6 @@ namespace purlin::analyze {
 
 // `group_by`: of the report whose row ids the slices name. Nothing where there is no timeline.
 std::optional<page::Document> timeline_document(std::string name, const Profile& profile,
-                                                const TimelineAnalysis& analysis,
-                                                GroupBy group_by);
+                                                const TimelineAnalysis& analysis, GroupBy group_by);
 
 }  // namespace purlin::analyze

@@ -24,16 +24,11 @@ struct PageView {
   std::string_view schema, document, view;
 };
 constexpr PageView kPageViews[] = {
-    {"purlin.tune", "tune", "tuning"},
-    {"purlin.tune-set", "tune", "tuning"},
-    {"purlin.guard", "guard", "guard"},
-    {"purlin.guard-history", "history", "guard"},
-    {"purlin.guard-matrix", "matrix", "guard"},
-    {"purlin.guard-bisect", "bisect", "guard"},
-    {"purlin.page-pairs", "pairs", "guard"},
-    {"purlin.report", "report", "overview"},
-    {"purlin.advise", "advice", "advice"},
-    {"purlin.diff", "diff", "compare"},
+    {"purlin.tune", "tune", "tuning"},          {"purlin.tune-set", "tune", "tuning"},
+    {"purlin.guard", "guard", "guard"},         {"purlin.guard-history", "history", "guard"},
+    {"purlin.guard-matrix", "matrix", "guard"}, {"purlin.guard-bisect", "bisect", "guard"},
+    {"purlin.page-pairs", "pairs", "guard"},    {"purlin.report", "report", "overview"},
+    {"purlin.advise", "advice", "advice"},      {"purlin.diff", "diff", "compare"},
     {"purlin.backlog", "backlog", "backlog"},
 };
 

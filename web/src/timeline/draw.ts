@@ -3,7 +3,7 @@
 // neighbours: the colour is that of the longest, the strength that of their busy share.
 import * as f from "../format";
 import { color } from "../chart";
-import type { Slices, Track } from "./model";
+import type { Item, Slices, Track } from "./model";
 
 export const kHead = 26, kRow = 18, kThin = 14, kGap = 4;
 const classNames = ["gemm", "conv", "attention", "norm", "softmax", "elementwise", "reduction", "copy", "layout", "optimizer", "embedding", "communication", "other",
@@ -57,6 +57,7 @@ export function layOut(tracks: Track[], collapsed: Set<Track>): { bands: Band[];
 interface Label { x: number; y: number; width: number; text: string }
 export interface DrawState { selected: { all: Slices; slice: number } | null; matches: Map<Slices, Uint8Array> | null; links: { all: Slices; slices: Set<number> } | null }
 
+const textOf = (item: Item) => (item.class === "idle" ? f.words(item.name) : item.name);
 const rects: number[][] = [];
 
 export function drawRows(ctx: CanvasRenderingContext2D, view: View, bands: Band[], palette: Palette, state: DrawState): number {
@@ -88,6 +89,7 @@ export function drawRows(ctx: CanvasRenderingContext2D, view: View, bands: Band[
           } else tone = width > 0.4 ? 2 : 1;
           x0 = pixel; w = 1;
         } else {
+          if (band.track.shareAt !== undefined) { const clear = all.share[band.track.shareAt + i - band.track.first]; tone = clear >= 80 ? 3 : clear >= 50 ? 2 : 1; }
           x0 = Math.max(x, -2); w = Math.min(x + width, view.width + 2) - x0;
           if (w > 3) w -= 0.5;
         }
@@ -95,7 +97,7 @@ export function drawRows(ctx: CanvasRenderingContext2D, view: View, bands: Band[
         const list = rects[hue * kLevels + tone];
         list.push(x0, y, w, h);
         ++drawn;
-        if (w > 34) labels.push({ x: Math.max(x0, 0), y: y + h / 2, width: w - (x0 < 0 ? -x0 : 0), text: all.items[item[i]].name });
+        if (w > 34) labels.push({ x: Math.max(x0, 0), y: y + h / 2, width: w - (x0 < 0 ? -x0 : 0), text: textOf(all.items[item[i]]) });
         i = to;
       }
     }
@@ -161,4 +163,4 @@ export function tickText(time: number, step: number, most: number): string {
   return `${fixed(time, step, unit)} ${unit === 1e9 ? "s" : unit === 1e6 ? "ms" : "µs"}`;
 }
 export const tooltip = (all: Slices, slice: number, merged: number) =>
-  `${all.items[all.item[slice]].name}, ${f.ns(all.duration[slice])}${merged > 1 ? ` (longest of ${f.count(merged)} here)` : ""}`;
+  `${textOf(all.items[all.item[slice]])}, ${f.ns(all.duration[slice])}${merged > 1 ? ` (longest of ${f.count(merged)} here)` : ""}`;

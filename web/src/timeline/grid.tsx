@@ -60,7 +60,7 @@ export function SliceGrid(props: { tracks: Track[]; selected: Selection | null; 
         <div role="row" aria-rowindex={1} class="slice-head"><span role="columnheader">begins</span><span role="columnheader">duration</span><span role="columnheader">name</span></div>
         {rows.map((i) => (
           <div role="row" key={i} id={`slice-${i}`} aria-rowindex={i - row.first + 2} aria-selected={inside === true && i === current} class="slice-row" onClick={() => props.show({ all, slice: i })}>
-            <span role="gridcell">{f.ns(all.begin[i])}</span><span role="gridcell">{f.ns(all.duration[i])}</span><span role="gridcell" class="clipped">{f.words(all.items[all.item[i]].name)}</span>
+            <span role="gridcell">{f.moment(all.begin[i])}</span><span role="gridcell">{f.ns(all.duration[i])}</span><span role="gridcell" class="clipped">{f.words(all.items[all.item[i]].name)}</span>
           </div>
         ))}
       </div>

@@ -150,24 +150,26 @@ function Stage(props: { data: ProfileData; base: Slices; after?: Slices }) {
   const focus = () => { if (selected) fit(selected.all.begin[selected.slice], selected.all.end(selected.slice)); else if (area) fit(area.from, area.to); else move(0, span); };
 
   // The overview above: busy share of the streams.
-  const miniBack = useRef<ImageData | null>(null);
+  const miniBack = useRef<HTMLCanvasElement | null>(null);
   const drawMini = () => {
     const node = mini.current;
     if (!node) return;
-    const ratio = Math.min(devicePixelRatio || 1, 2), ctx = node.getContext("2d")!;
-    node.width = Math.round(width * ratio); node.height = Math.round(kMini * ratio);
+    const ratio = Math.min(devicePixelRatio || 1, 2), back = document.createElement("canvas"), ctx = back.getContext("2d")!;
+    node.width = back.width = Math.round(width * ratio); node.height = back.height = Math.round(kMini * ratio);
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
     ctx.fillStyle = colors.paper; ctx.fillRect(0, 0, width, kMini);
     const streams = base.tracks.filter((t) => t.kind === "stream"), shown = streams.length ? streams : base.tracks.filter((t) => t.kind === "thread");
     const each = (kMini - 6) / Math.max(1, Math.min(shown.length, 8));
     shown.slice(0, 8).forEach((track, n) => drawRows(ctx, { from: 0, to: span, width, height: 1e9, top: 0 }, [{ track, y: 3 + n * each, height: each, rowHeight: Math.max(3, each), rows: 1 } as Band], colors, { selected: null, matches: null, links: null }));
-    miniBack.current = ctx.getImageData(0, 0, node.width, node.height);
+    miniBack.current = back;
   };
   const drawMiniWindow = () => {
     const node = mini.current;
     if (!node || !miniBack.current) return;
     const ctx = node.getContext("2d")!, v = view.current, s = state.current;
-    ctx.putImageData(miniBack.current, 0, 0);
+    ctx.setTransform(1, 0, 0, 1, 0, 0); ctx.drawImage(miniBack.current, 0, 0);
+    const ratio = node.width / width;
+    ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
     const x0 = Math.max(0, v.from / span * width), x1 = Math.min(width, v.to / span * width);
     ctx.fillStyle = s.colors.paper; ctx.globalAlpha = 0.65; ctx.fillRect(0, 0, x0, kMini); ctx.fillRect(x1, 0, width - x1, kMini); ctx.globalAlpha = 1;
     ctx.strokeStyle = s.colors.accent; ctx.lineWidth = 1.5; ctx.strokeRect(x0 + 0.75, 0.75, Math.max(3, x1 - x0) - 1.5, kMini - 1.5);
@@ -361,9 +363,9 @@ function Stage(props: { data: ProfileData; base: Slices; after?: Slices }) {
         <span class="grow" />
         <button type="button" onClick={focus} title="F">fit</button>
         <button type="button" onClick={statistics} title="R">statistics</button>
-        <button type="button" onClick={() => void copyLink()}>copy link</button>
+        <button type="button" onClick={() => void copyLink()} aria-label="copy link">link</button>
         <button type="button" onClick={() => { const b = trace(); if (b) openInPerfetto(b, index.title, say); }}>Perfetto</button>
-        <button type="button" onClick={() => { const b = trace(); if (b) save(b, "purlin-trace.json"); }}>save trace</button>
+        <button type="button" onClick={() => { const b = trace(); if (b) save(b, "purlin-trace.json"); }} aria-label="save trace">save</button>
         <button type="button" onClick={() => setPalette(true)} title="Ctrl+Shift+P">commands</button>
         <button type="button" onClick={() => setHelp(true)} title="?" aria-label="keys">?</button>
       </div>

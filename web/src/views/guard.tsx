@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Guard: verdicts with their intervals, pairs, history over builds with changes of level, matrix.
 import { useMemo } from "preact/hooks";
-import { axis, Chart, color } from "../chart";
+import { axis, Chart, color, wholeNumbers } from "../chart";
 import { head, names } from "../data";
 import * as f from "../format";
 import { Empty, Section, Stat, useLoaded } from "../ui";
 import { adjust, place } from "../url";
 
 const itemName = (i: any) => [i.kernel, i.shape, i.variant].filter(Boolean).join(" ");
+const pairName = (p: any) => p.item ?? itemName(p);
 const relative = (ratio: number | null | undefined) => (ratio == null ? "–" : `${ratio >= 1 ? "+" : ""}${(100 * (ratio - 1)).toFixed(1)} %`);
 
 function Ratio(props: { ratio: any; floor?: number; verdict?: string; most: number }) {
@@ -28,7 +29,7 @@ function PairPlot(props: { pairs: any; item: number; name: string }) {
   const floor = props.pairs.items?.[props.item]?.floor ?? 0;
   return <Chart label={`Ratios of ${events.length} pairs of ${props.name}`} height={200} data={data} options={() => ({
     legend: { show: false }, scales: { x: { time: false, range: (_u: any, a: number, b: number) => [a - 1, b + 1] }, y: { range: (_u: any, low: number, high: number) => { const most = Math.max(Math.abs(low), Math.abs(high), 100 * floor * 1.3, 1) * 1.1; return [-most, most]; } } },
-    axes: [axis((_, t) => t.map((v) => f.count(v)), { label: "pair" }), axis((_, t) => t.map((v) => `${v > 0 ? "+" : ""}${v} %`), { size: 56 })],
+    axes: [axis((_, t) => t.map((v) => f.count(v)), { label: "pair", size: 30, ...wholeNumbers }), axis((_, t) => t.map((v) => `${v > 0 ? "+" : ""}${v} %`), { size: 56 })],
     series: [{}, { stroke: color("--accent"), width: 0, paths: () => null, points: { show: true, size: 7, fill: color("--accent") } }],
     hooks: { drawClear: [(u: any) => { const zero = u.valToPos(0, "y", true), f0 = u.valToPos(100 * floor, "y", true), f1 = u.valToPos(-100 * floor, "y", true); u.ctx.fillStyle = color("--accent-soft"); if (floor) u.ctx.fillRect(u.bbox.left, f0, u.bbox.width, f1 - f0); u.ctx.strokeStyle = color("--ink-3"); u.ctx.beginPath(); u.ctx.moveTo(u.bbox.left, zero); u.ctx.lineTo(u.bbox.left + u.bbox.width, zero); u.ctx.stroke(); }] },
   } as any)} />;
@@ -41,14 +42,14 @@ function Verdict(props: { doc: any; pairs: any }) {
   for (const i of items) counts[i.verdict] = (counts[i.verdict] ?? 0) + 1;
   const tone: Record<string, string> = { pass: "good", regression: "bad", improvement: "good", inconclusive: "warn", invalid: "warn" };
   const open = chosen ? items.findIndex((i) => itemName(i) === chosen) : items.findIndex((i) => i.verdict === "regression");
-  const pairItem = open >= 0 && props.pairs ? (props.pairs.items ?? []).findIndex((p: any) => p.kernel === items[open].kernel && (p.shape ?? "") === (items[open].shape ?? "") && (p.variant ?? "") === (items[open].variant ?? "")) : -1;
+  const pairItem = open >= 0 && props.pairs ? (props.pairs.items ?? []).findIndex((p: any) => pairName(p) === itemName(items[open])) : -1;
   return (
     <Section title={<>Verdict: <span class={"verdict " + d.verdict}>{d.verdict}</span></>} class="wide" note={[d.suite, d.environment?.devices?.[0]?.name, d.seconds && `${f.digits(d.seconds)} s`, d.measurement?.launches && f.plural(d.measurement.launches, "process").replace("processs", "processes")].filter(Boolean).join(" · ")}>
       <dl class="stats">{Object.entries(counts).map(([name, n]) => <Stat name={name} value={f.count(n)} tone={tone[name] ?? ""} />)}
         {d.measurement?.rejected_pairs > 0 && <Stat name="pairs rejected" value={f.count(d.measurement.rejected_pairs)} note={(d.measurement.rejected_because ?? []).slice(0, 2).map((r: any) => (typeof r === "string" ? r : r.reason ?? "")).join(", ")} />}
         {d.measurement?.device?.sm_clock_mhz && <Stat name="SM clock" value={`${d.measurement.device.sm_clock_mhz.join(" to ")} MHz`} />}</dl>
       <div class="scroll" tabIndex={0}><table class="plain"><thead><tr><th class="left">item</th><th class="left">verdict</th><th>change</th><th class="left">interval, band = floor</th><th>p</th><th>pairs</th><th>before</th><th>now</th><th class="left">cause and reason</th></tr></thead><tbody>
-        {items.map((i, n) => <tr class={n === open ? "winner" : ""}><td class="left"><button type="button" class="link" onClick={() => adjust({ item: itemName(i) })}>{itemName(i)}</button></td><td class="left"><span class={"verdict " + i.verdict}>{i.verdict}</span></td><td><b>{relative(i.ratio?.estimate)}</b></td><td class="left"><Ratio ratio={i.ratio} floor={i.floor} verdict={i.verdict} most={most} /></td><td class="faint">{i.p_value == null ? "–" : i.p_value < 1e-4 ? i.p_value.toExponential(0) : i.p_value.toFixed(4)}</td><td>{f.count(i.pairs)}</td><td>{f.ns(i.baseline_ns)}</td><td>{f.ns(i.current_ns)}</td><td class="left why">{[i.cause, i.reason].filter(Boolean).join(": ")}</td></tr>)}
+        {items.map((i, n) => <tr class={n === open ? "chosen" : ""}><td class="left"><button type="button" class="link" onClick={() => adjust({ item: itemName(i) })}>{itemName(i)}</button></td><td class="left"><span class={"verdict " + i.verdict}>{i.verdict}</span></td><td><b>{relative(i.ratio?.estimate)}</b></td><td class="left"><Ratio ratio={i.ratio} floor={i.floor} verdict={i.verdict} most={most} /></td><td class="faint">{i.p_value == null ? "–" : i.p_value < 1e-4 ? i.p_value.toExponential(0) : i.p_value.toFixed(4)}</td><td>{f.count(i.pairs)}</td><td>{f.ns(i.baseline_ns)}</td><td>{f.ns(i.current_ns)}</td><td class="left why">{[i.cause, i.reason].filter(Boolean).join(": ")}</td></tr>)}
       </tbody></table></div>
       {open >= 0 && <>
         <h3>{itemName(items[open])}</h3>
@@ -67,7 +68,7 @@ function SeriesChart(props: { series: any }) {
   return <Chart label={`${itemName(s)} over ${s.points.length} builds`} height={190} data={data} options={() => ({
     legend: { show: false }, cursor: { y: false },
     scales: { x: { time: false, range: (_u: any, a: number, b: number) => [a - 0.5, b + 0.5] }, y: { range: (_u: any, low: number, high: number) => [low - (high - low) * 0.15 - low * 0.005, high + (high - low) * 0.15 + high * 0.005] } },
-    axes: [axis((_, t) => t.map((v) => (Number.isInteger(v) ? (s.points[v]?.build || s.points[v]?.recorded_at?.slice(0, 10) || "").slice(0, 10) : ""))), axis((_, t) => t.map((v) => f.ns(v)), { size: 70 })],
+    axes: [axis((_, t) => t.map((v) => (Number.isInteger(v) ? (s.points[v]?.build || s.points[v]?.recorded_at?.slice(0, 10) || "").slice(0, 10) : "")), { size: 30, ...wholeNumbers }), axis((_, t) => t.map((v) => f.ns(v)), { size: 70 })],
     series: [{}, { stroke: color("--ink-3"), width: 1, points: { show: true, size: 6, fill: color("--accent"), stroke: color("--accent") } }],
     hooks: { draw: [(u: any) => {
       const c = u.ctx, r = devicePixelRatio;
@@ -117,7 +118,7 @@ export function Guard() {
     <div class="view guard">
       {docs.map(({ name, doc }) => name === "guard" ? <Verdict doc={doc} pairs={pairs} /> : name === "history" ? <History doc={doc} /> : name === "matrix" ? <Matrix doc={doc} />
         : name === "bisect" ? <Section title="Bisect" class="wide"><pre class="mono">{JSON.stringify({ ...doc, environment: undefined }, null, 1).slice(0, 20000)}</pre></Section> : null)}
-      {pairs && !docs.some((d) => d.name === "guard") && (pairs.items ?? []).map((i: any, n: number) => <Section title={itemName(i)} class="wide"><PairPlot pairs={pairs} item={n} name={itemName(i)} /></Section>)}
+      {pairs && !docs.some((d) => d.name === "guard") && (pairs.items ?? []).map((i: any, n: number) => <Section title={pairName(i)} class="wide"><PairPlot pairs={pairs} item={n} name={pairName(i)} /></Section>)}
     </div>
   );
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernel: everything that the page knows of one row.
 import { useMemo } from "preact/hooks";
-import { axis, Chart, color } from "../chart";
+import { axis, Chart, color, logAxis, wholeNumbers } from "../chart";
 import * as f from "../format";
 import type { ProfileData } from "../profile";
 import { Bound, Empty, hue, Meter, Section, ShareBar, Spark, Stat } from "../ui";
@@ -18,11 +18,12 @@ function Distribution(props: { kernel: any; detail: any }) {
     (h?.count ?? []).forEach((n: number, i: number) => { x.push(Math.sqrt(Math.max(h.low_ns[i], 0.5) * h.high_ns[i]) || h.high_ns[i]); y.push(n); });
     return [x, y] as any;
   }, [h]);
+  if (!(kernel.count > 0)) return <p class="faint">The launches were counted, not timed.</p>;
   if (!h || h.count.length < 2) return <p class="faint">All launches took the same time: {f.ns(kernel.p50_ns)}.</p>;
   const options = () => ({
     legend: { show: false }, cursor: { y: false },
     scales: { x: { time: false, distr: 3 as const, log: 10 as const, range: (_: any, low: number, high: number): [number, number] => [low / 1.06, high * 1.06] }, y: { range: (_: any, __: number, high: number): [number, number] => [0, high * 1.1] } },
-    axes: [axis((_, ticks) => ticks.map((t) => (t == null ? "" : f.ns(t)))), axis((_, ticks) => ticks.map((t) => f.si(t, "")), { size: 48 })],
+    axes: [axis((_, ticks) => ticks.map((t) => (t == null ? "" : f.ns(t))), { ...logAxis, size: 30 }), axis((_, ticks) => ticks.map(f.count), { ...wholeNumbers, size: 56 })],
     series: [{}, {
       stroke: color("--accent"), fill: color("--accent-soft"), width: 1, points: { show: false },
       paths: (u: any, i: number, i0: number, i1: number) => {
@@ -41,8 +42,9 @@ function Distribution(props: { kernel: any; detail: any }) {
           const x = Math.round(u.valToPos(value, "x", true));
           u.ctx.strokeStyle = color("--bad"); u.ctx.setLineDash([4, 3]); u.ctx.beginPath();
           u.ctx.moveTo(x, u.bbox.top); u.ctx.lineTo(x, u.bbox.top + u.bbox.height); u.ctx.stroke(); u.ctx.setLineDash([]);
-          u.ctx.fillStyle = color("--ink"); u.ctx.textAlign = name === "p50" ? "right" : "left";
-          u.ctx.fillText(`${name} ${f.ns(value)}`, x + (name === "p50" ? -5 : 5) * devicePixelRatio, u.bbox.top + 12 * devicePixelRatio);
+          const right = x > u.bbox.left + u.bbox.width * 0.75 || (name === "p50" && x > u.bbox.left + u.bbox.width * 0.3);
+          u.ctx.fillStyle = color("--ink"); u.ctx.textAlign = right ? "right" : "left";
+          u.ctx.fillText(`${name} ${f.ns(value)}`, x + (right ? -5 : 5) * devicePixelRatio, u.bbox.top + (name === "p50" ? 10 : 24) * devicePixelRatio);
         }
       }],
     },
@@ -113,7 +115,7 @@ export function Kernel(props: { data: ProfileData; id: string }) {
       {k.name !== k.label && <details class="fullname"><summary class="mono">{k.name.length > 160 ? k.name.slice(0, 160) + "…" : k.name}</summary>{k.name.length > 160 && <p class="mono">{k.name}</p>}</details>}
       <dl class="stats">
         <Stat name="share" value={f.percent(k.share)} title={f.meanings.share} note={`number ${row.place + 1}`} />
-        <Stat name="total" value={f.ns(k.total_ns)} title={f.meanings.total} note={<Spark values={d?.spark} />} />
+        <Stat name="total" value={f.ns(k.total_ns)} title={f.meanings.total} note={d?.spark ? <Spark values={d.spark} /> : undefined} />
         <Stat name="launches" value={f.count(k.count)} title={f.meanings.count} note={f.plural(k.launch_shapes ?? 1, "launch shape")} />
         <Stat name="median" value={f.ns(k.p50_ns)} title={f.meanings.p50} note={`p95 ${f.ns(k.p95_ns)}`} />
         <Stat name="bound" value={<Bound kernel={k} />} title={f.meanings.bound} note={r.ceiling || undefined} />
@@ -123,7 +125,7 @@ export function Kernel(props: { data: ProfileData; id: string }) {
       </dl>
       {r.evidence && <p class="evidence">{r.evidence}</p>}
       <div class="columns two">
-        <Section title="Durations" note={`${f.ns(k.min_ns)} to ${f.ns(k.max_ns)}`}><Distribution kernel={k} detail={d} /></Section>
+        <Section title="Durations" note={k.min_ns != null ? `${f.ns(k.min_ns)} to ${f.ns(k.max_ns)}` : undefined}><Distribution kernel={k} detail={d} /></Section>
         <Section title="Roofline" note={r.flops_per_s || r.bytes_per_s ? <>{r.flops_per_s ? f.flops(r.flops_per_s) + " " : ""}{r.bytes_per_s ? f.rate(r.bytes_per_s) : ""} <a href={link("roofline")}>all kernels</a></> : undefined}>
           {r.intensity && r.flops_per_s ? <RooflinePlot data={props.data} only={k.id} height={230} small />
             : <p class="faint">Neither counters nor a shape model give this kernel's work{report.source === "purlin" ? ": record with --counters, or give its problem with --shape" : ""}.</p>}

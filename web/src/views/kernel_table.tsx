@@ -10,7 +10,7 @@ type Key = "total_ns" | "count" | "p50_ns" | "p95_ns" | "utilization" | "headroo
 const kRowHeight = 34, kMargin = 12;
 
 const columns: [Key | "", string, string][] = [
-  ["", "#", ""], ["", "kernel", ""], ["total_ns", "share", f.meanings.share], ["", "cum.", f.meanings.cumulative],
+  ["", "#", ""], ["", "kernel", ""], ["", "share", f.meanings.share], ["", "cum.", f.meanings.cumulative],
   ["total_ns", "total", f.meanings.total], ["", "trend", f.meanings.spark], ["count", "launches", f.meanings.count],
   ["p50_ns", "p50", f.meanings.p50], ["p95_ns", "p95", f.meanings.p95], ["", "bound", f.meanings.bound],
   ["utilization", "of roof", f.meanings.utilization], ["headroom", "headroom", f.meanings.headroom],
@@ -49,6 +49,7 @@ export function KernelTable(props: { data: ProfileData }) {
   const height = Math.min(shown.length * kRowHeight, 22 * kRowHeight);
   const first = Math.max(0, Math.min(from, shown.length - 1) - kMargin), last = Math.min(shown.length, from + 22 + kMargin);
   const most = Math.max(...rows.slice(0, 1).map((r) => r.share), ...shown.slice(0, 50).map((r) => r.share), 1e-9);
+  const roofs = rows.some((r) => r.utilization);
   const share = shown.reduce((sum, r) => sum + r.share, 0);
   const pick = (key: string, label: string, list: string[]) => list.length > 1 && (
     <label>{label}<select value={query[key] ?? ""} onChange={(e) => adjust({ [key]: e.currentTarget.value })}>
@@ -62,11 +63,11 @@ export function KernelTable(props: { data: ProfileData }) {
           <input type="search" placeholder="Filter: part of a name, or /pattern/" value={query.q ?? ""} onInput={(e) => { setFrom(0); box.current?.scrollTo(0, 0); adjust({ q: e.currentTarget.value }); }} /></label>
         {pick("class", "class", options("op_class"))}{pick("bound", "bound", options("bound"))}{pick("device", "device", options("device"))}
       </>}>
-      <div class="grid kernels" role="table" aria-label="Kernels by time" aria-rowcount={shown.length + 1}>
+      <div class={"grid kernels" + (roofs ? "" : " no-roof")} role="table" aria-label="Kernels by time" aria-rowcount={shown.length + 1}>
         <div class="grid-head" role="row" aria-rowindex={1}>
-          {columns.map(([key, name, title]) => (
-            <span role="columnheader" class={name === "kernel" ? "left" : ""} aria-sort={key && (query.sort || "total_ns") === key && name !== "share" ? "descending" : undefined}>
-              {key ? <button type="button" title={title} onClick={() => adjust({ sort: key === "total_ns" ? "" : key })}>{name}{(query.sort || "total_ns") === key && name !== "share" ? " ↓" : ""}</button>
+          {columns.slice(0, roofs ? 12 : 10).map(([key, name, title]) => (
+            <span role="columnheader" class={name === "kernel" || name === "share" || name === "trend" ? "left" : ""} aria-sort={key && (query.sort || "total_ns") === key ? "descending" : undefined}>
+              {key ? <button type="button" title={title} onClick={() => adjust({ sort: key === "total_ns" ? "" : key })}>{name}{(query.sort || "total_ns") === key ? " ↓" : ""}</button>
                 : title ? <Tip text={title}>{name}</Tip> : name}
             </span>
           ))}
@@ -82,13 +83,13 @@ export function KernelTable(props: { data: ProfileData }) {
                 <span role="cell"><span class="sharebar"><i class={hue(row.op_class)} style={{ width: `${100 * row.share / most}%` }} /><b>{f.percent(row.share)}</b></span></span>
                 <span role="cell" class="faint">{f.percent(cumulative[row.place], 0)}</span>
                 <span role="cell">{f.ns(row.total_ns)}</span>
-                <span role="cell"><Spark values={row.detail?.spark} /></span>
+                <span role="cell" class="left"><Spark values={row.detail?.spark} /></span>
                 <span role="cell">{f.count(row.count)}</span>
                 <span role="cell">{f.ns(row.p50_ns)}</span>
                 <span role="cell">{f.ns(row.p95_ns)}</span>
                 <span role="cell">{row.full ? <Bound kernel={row.full} /> : row.bound}</span>
-                <span role="cell"><Meter value={row.utilization} grade={row.full?.roof?.grade} /></span>
-                <span role="cell">{f.ns(row.headroom)}</span>
+                {roofs && <span role="cell"><Meter value={row.utilization} grade={row.full?.roof?.grade} /></span>}
+                {roofs && <span role="cell">{f.ns(row.headroom)}</span>}
               </div>
             ))}
           </div>

@@ -144,7 +144,7 @@ export function Overview(props: { data: ProfileData }) {
         <Stat name="launches" value={f.count(report.launches)} note={report.launches ? `${f.ns(report.kernel_ns / report.launches)} mean` : undefined} />
         {device && <Stat name="device busy" value={f.percent(device.busy_share)} title={f.meanings.busy}
           note={device.idle_ns ? `${f.ns(device.idle_ns)} idle` : undefined} tone={device.busy_share < 0.5 ? "bad" : device.busy_share < 0.8 ? "warn" : "good"} />}
-        {utilization != null && <Stat name="kernels at" value={<>{f.percent(utilization, 0)} <small>of roof</small></>} note={`${f.percent(advice.judged_share, 0)} of kernel time judged`}
+        {utilization != null && <Stat name="kernels at" value={<>{f.percent(utilization, 0)} <span class="unit">of roof</span></>} note={`${f.percent(advice.judged_share, 0)} of kernel time judged`}
           title="Utilisation of the kernels with a roof, weighted by time" />}
         {advice?.verdict && advice.verdict !== "unknown" && <Stat name="time is lost at" value={f.words(advice.verdict)} note={<a href={link("advice")}>why</a>} title={advice.verdict_text} />}
       </dl>

@@ -10,36 +10,60 @@ import { adjust, link, place } from "../url";
 interface Range { x0: number; x1: number; y0: number; y1: number } // log10
 interface Point { id: string; label: string; op_class: string; share: number; x: number; y: number; kernel: any }
 
+export interface Ceiling { name: string; peak: number; provenance: string; compute: boolean }
+export function ceilingsOf(data: ProfileData, device: string): Ceiling[] {
+  const found = (data.report.ceilings ?? []).find((c: any) => c.device === device);
+  return [...(found?.compute ?? []).map((c: any) => ({ ...c, compute: true })), ...(found?.memory ?? []).map((c: any) => ({ ...c, compute: false }))];
+}
+// Those that some kernel runs into, and the memory's.
+export function usedCeilings(data: ProfileData, device: string, only?: string): Set<string> {
+  const used = new Set(data.rows.filter((r) => r.device === device && (!only || r.id === only)).flatMap((r) => [r.full?.roof?.ceiling, r.full?.roof?.tensor_ceiling]));
+  const all = ceilingsOf(data, device), shown = all.filter((c) => !c.compute || used.has(c.name));
+  if (shown.some((c) => c.compute)) return new Set(shown.map((c) => c.name));
+  return new Set(all.map((c) => c.name));
+}
+// Ceilings of one height have one line and one name.
+function together(list: Ceiling[]): Ceiling[] {
+  const out: Ceiling[] = [];
+  for (const c of [...list].sort((a, b) => b.peak - a.peak)) {
+    const same = out.find((o) => Math.abs(Math.log(o.peak / c.peak)) < 0.02);
+    if (same) same.name += ", " + c.name; else out.push({ ...c });
+  }
+  return out;
+}
+
 function pointsOf(data: ProfileData): Point[] {
   return data.rows.filter((r) => r.full?.roof?.intensity > 0 && r.full.roof.flops_per_s > 0).map((r) => ({
     id: r.id, label: r.label, op_class: r.op_class, share: r.share, x: Math.log10(r.full.roof.intensity), y: Math.log10(r.full.roof.flops_per_s), kernel: r.full,
   }));
 }
 
-function rangeOf(points: Point[], ceilings: any[]): Range {
-  const peaks = ceilings.flatMap((c) => c.compute.map((x: any) => Math.log10(x.peak)));
-  const ridges = ceilings.flatMap((c) => c.compute.flatMap((x: any) => c.memory.slice(0, 1).map((m: any) => Math.log10(x.peak / m.peak))));
+function rangeOf(points: Point[], ceilings: Ceiling[]): Range {
+  const compute = ceilings.filter((c) => c.compute), memory = ceilings.filter((c) => !c.compute);
+  const peaks = compute.map((x) => Math.log10(x.peak)), ridges = compute.flatMap((x) => memory.slice(0, 1).map((m) => Math.log10(x.peak / m.peak)));
   const xs = [...points.map((p) => p.x), ...ridges], ys = [...points.map((p) => p.y), ...peaks];
   if (!xs.length) return { x0: -1, x1: 3, y0: 9, y1: 15 };
   return { x0: Math.min(...xs) - 0.4, x1: Math.max(...xs) + 0.7, y0: Math.min(...points.map((p) => p.y), Math.max(...ys) - 2) - 0.4, y1: Math.max(...ys) + 0.35 };
 }
 
-export function RooflinePlot(props: { data: ProfileData; before?: ProfileData | null; only?: string; height: number; small?: boolean; hidden?: Set<string>; device?: string }) {
+export function RooflinePlot(props: { data: ProfileData; before?: ProfileData | null; only?: string; height: number; small?: boolean; shown?: Set<string>; device?: string }) {
   const box = useRef<HTMLDivElement>(null), svg = useRef<SVGSVGElement>(null);
   const [width, setWidth] = useState(600);
   const [zoom, setZoom] = useState<Range | null>(null);
   const [hover, setHover] = useState<Point | null>(null);
   useEffect(() => {
-    const sizes = new ResizeObserver(() => setWidth(Math.max(280, box.current!.clientWidth)));
-    sizes.observe(box.current!);
+    const node = box.current!, sizes = new ResizeObserver(() => setWidth(Math.max(280, node.clientWidth)));
+    sizes.observe(node);
     return () => sizes.disconnect();
   }, []);
   const all = useMemo(() => pointsOf(props.data), [props.data]);
   const device = props.device || all[0]?.kernel.device;
   const points = useMemo(() => all.filter((p) => (!props.only || p.id === props.only) && (!device || p.kernel.device === device || props.only)), [all, props.only, device]);
-  const ceilings = useMemo(() => (props.data.report.ceilings ?? []).filter((c: any) => !device || c.device === device), [props.data, device]);
+  const wanted = props.shown ?? usedCeilings(props.data, device ?? "", props.only);
+  const ceilings = ceilingsOf(props.data, device ?? "").filter((c) => wanted.has(c.name)), key = ceilings.map((c) => c.name).join();
   const before = useMemo(() => new Map((props.before ? pointsOf(props.before) : []).map((p) => [p.kernel.name, p])), [props.before]);
-  const base = useMemo(() => rangeOf(points.length > 400 ? points.slice(0, 400) : points, ceilings), [points, ceilings]);
+  // Kernels of no weight do not stretch the axes; the note says how many lie outside.
+  const base = useMemo(() => { const heavy = points.filter((p) => p.share > 0.001); return rangeOf(heavy.length ? heavy : points, ceilings); }, [points, key]);
   const range = zoom ?? base;
   const height = props.height, left = 62, right = 12, top = 8, bottom = 36;
   const px = (x: number) => left + (width - left - right) * (x - range.x0) / (range.x1 - range.x0);
@@ -61,11 +85,10 @@ export function RooflinePlot(props: { data: ProfileData; before?: ProfileData | 
   zoomRef.current = zoom; baseRef.current = base;
   const drag = useRef<{ x: number; y: number; r: Range } | null>(null);
   const ticks = (from: number, to: number) => { const out = []; const step = to - from > 8 ? 2 : 1; for (let i = Math.ceil(from); i <= to; i += step) out.push(i); return out; };
-  const hidden = props.hidden ?? new Set<string>();
   const most = Math.max(...points.map((p) => p.share), 1e-9);
   const radius = (share: number) => (props.small ? 6 : 4 + 22 * Math.sqrt(share / most));
-  const compute: any[] = ceilings.flatMap((c: any) => c.compute).filter((c: any) => !hidden.has(c.name));
-  const memory: any[] = ceilings.flatMap((c: any) => c.memory).filter((c: any) => !hidden.has(c.name));
+  const compute = together(ceilings.filter((c) => c.compute)), memory = together(ceilings.filter((c) => !c.compute));
+  const outside = points.filter((p) => p.x < range.x0 || p.x > range.x1 || p.y < range.y0 || p.y > range.y1).length;
   const roof = Math.max(...compute.map((c) => Math.log10(c.peak)), range.y1);
   // Labels of the biggest bubbles only, where they do not cover one another.
   const labelled: { p: Point; x: number; y: number }[] = [];
@@ -93,6 +116,10 @@ export function RooflinePlot(props: { data: ProfileData; before?: ProfileData | 
             {memory.map((m) => { const k = Math.log10(m.peak); return <><line class="memory" x1={px(range.x0)} y1={py(range.x0 + k)} x2={px(roof - k)} y2={py(roof)} /></>; })}
             {compute.map((c) => { const y = Math.log10(c.peak), from = memory.length ? Math.min(...memory.map((m) => y - Math.log10(m.peak))) : range.x0; return <line class="compute" x1={px(Math.max(from, range.x0))} x2={px(range.x1)} y1={py(y)} y2={py(y)} />; })}
           </g>
+          <g class="ceiling-names" aria-hidden="true">
+            {compute.map((c, i) => <text x={width - right - 6} y={py(Math.log10(c.peak)) - 4} text-anchor="end" key={i}>{c.name} {f.flops(c.peak)}</text>)}
+            {memory.map((m, i) => { const k = Math.log10(m.peak), x = Math.max(range.x0, range.y0 - k) + 0.12; return <text key={i} x={px(x)} y={py(x + k) - 5} transform={`rotate(${-Math.atan2(Math.abs(py(1) - py(0)), px(1) - px(0)) * 180 / Math.PI} ${px(x)} ${py(x + k) - 5})`}>{m.name} {f.rate(m.peak)}</text>; })}
+          </g>
           {points.map((p) => { const b = before.get(p.kernel.name); return b && Math.hypot(px(b.x) - px(p.x), py(b.y) - py(p.y)) > 3 ? <g class="arrow" aria-hidden="true"><circle cx={px(b.x)} cy={py(b.y)} r="3" /><line x1={px(b.x)} y1={py(b.y)} x2={px(p.x)} y2={py(p.y)} /></g> : null; })}
           {[...points].reverse().map((p) => (
             <a href={link("kernels", p.id)} class={"bubble " + hue(p.op_class)} aria-label={`${p.label}: ${f.percent(p.share)} of the time, ${f.flops(p.kernel.roof.flops_per_s)}, ${f.digits(p.kernel.roof.intensity)} FLOP per byte, ${f.percent(p.kernel.utilization)} of its roof`}
@@ -101,10 +128,6 @@ export function RooflinePlot(props: { data: ProfileData; before?: ProfileData | 
             </a>
           ))}
           <g class="names" aria-hidden="true">{labelled.map(({ p, x, y }) => <text x={x} y={y}>{p.label.length > 26 ? p.label.slice(0, 25) + "…" : p.label}</text>)}</g>
-          <g class="ceiling-names" aria-hidden="true">
-            {compute.map((c, i) => <text x={width - right - 6} y={py(Math.log10(c.peak)) - 4} text-anchor="end" key={i}>{c.name} {f.flops(c.peak)}</text>)}
-            {memory.map((m, i) => { const k = Math.log10(m.peak), x = Math.max(range.x0, range.y0 - k) + 0.12; return <text key={i} x={px(x)} y={py(x + k) - 5} transform={`rotate(${-Math.atan2(Math.abs(py(1) - py(0)), px(1) - px(0)) * 180 / Math.PI} ${px(x)} ${py(x + k) - 5})`}>{m.name} {f.rate(m.peak)}</text>; })}
-          </g>
         </g>
       </svg>
       {hover && !props.small && (
@@ -116,31 +139,32 @@ export function RooflinePlot(props: { data: ProfileData; before?: ProfileData | 
             <div><dt>work from</dt><dd>{f.words(hover.kernel.provenance ?? "–")}</dd></div></dl>
         </div>
       )}
+      {outside > 0 && !props.small && <p class="outside">{f.plural(outside, "kernel")} outside of this range</p>}
       {zoom && !props.small && <button type="button" class="reset" onClick={() => setZoom(null)}>whole range</button>}
     </div>
   );
 }
 
 export function Roofline(props: { data: ProfileData }) {
-  const query = place.value.query, hidden = new Set((query.hide ?? "").split(",").filter(Boolean));
+  const query = place.value.query, chosen = query.ceilings ? new Set(query.ceilings.split(",")) : null;
   const devices = [...new Set<string>((props.data.report.ceilings ?? []).map((c: any) => c.device))];
   const device = query.device || devices[0] || "";
   const before = useLoaded(async () => (props.data.file > 0 && index.documents.some((d) => d.name === numbered("report", 0)) ? profile(0) : undefined), [props.data]);
-  const ceilings = (props.data.report.ceilings ?? []).find((c: any) => c.device === device);
+  const ceilings = ceilingsOf(props.data, device), shown = chosen ?? usedCeilings(props.data, device);
   const plotted = props.data.rows.filter((r) => r.full?.roof?.intensity > 0 && r.full.roof.flops_per_s > 0);
   const share = plotted.reduce((sum, r) => sum + r.share, 0);
   if (!plotted.length)
     return <Empty title="No kernel has a place on the roofline">A place needs the kernel's floating-point operations and bytes. Record counters (<code>purlin profile --counters</code>), or let the program say its shapes. Then this view compares each kernel with the device's limits.</Empty>;
-  const toggle = (name: string) => { hidden.has(name) ? hidden.delete(name) : hidden.add(name); adjust({ hide: [...hidden].join(",") }); };
+  const toggle = (name: string) => { const next = new Set(shown); next.has(name) ? next.delete(name) : next.add(name); adjust({ ceilings: [...next].join(",") || "none" }); };
   return (
     <div class="view">
       <Section title="Roofline" class="wide" note={<>{f.plural(plotted.length, "kernel")} with known work, {f.percent(share)} of the kernel time. The area of a bubble is its time. A dashed rim: work from a model of the shape. Wheel zooms, drag moves, double click resets.</>}
         tools={devices.length > 1 ? <label>device<select value={device} onChange={(e) => adjust({ device: e.currentTarget.value })}>{devices.map((d) => <option>{d}</option>)}</select></label> : undefined}>
-        <RooflinePlot data={props.data} before={before} height={Math.max(420, Math.min(720, innerHeight - 300))} hidden={hidden} device={device} />
-        {ceilings && (
+        <RooflinePlot data={props.data} before={before} height={Math.max(420, Math.min(720, innerHeight - 300))} shown={shown} device={device} />
+        {ceilings.length > 0 && (
           <fieldset class="toggles"><legend>Ceilings</legend>
-            {[...ceilings.compute.map((c: any) => [c, f.flops(c.peak)]), ...ceilings.memory.map((c: any) => [c, f.rate(c.peak)])].map(([c, text]) => (
-              <label title={`from ${c.provenance}`}><input type="checkbox" checked={!hidden.has(c.name)} onChange={() => toggle(c.name)} />{c.name} <small>{text} · {c.provenance}</small></label>
+            {ceilings.map((c) => [c, c.compute ? f.flops(c.peak) : f.rate(c.peak)] as [Ceiling, string]).map(([c, text]) => (
+              <label title={`from ${c.provenance}`}><input type="checkbox" checked={shown.has(c.name)} onChange={() => toggle(c.name)} />{c.name} <small>{text} · {c.provenance}</small></label>
             ))}
           </fieldset>
         )}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tuning run: how the search converged, which parameters mattered, the configs, winner and ties.
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { axis, Chart, color } from "../chart";
+import { axis, Chart, color, logAxis, wholeNumbers } from "../chart";
 import { head, headAgain, names, served } from "../data";
 import * as f from "../format";
 import { Empty, Loading, Section, ShareBar, Stat, useLoaded } from "../ui";
@@ -43,7 +43,7 @@ function Convergence(props: { evaluations: any[]; byCost: boolean }) {
   return <Chart label={`Convergence over ${props.evaluations.length} evaluations`} height={300} data={data} options={() => ({
     cursor: { drag: { x: true, y: false } },
     scales: { x: { time: false }, y: { distr: 3, range: (_u: any, low: number, high: number) => [low / 1.08, high * 1.08] } },
-    axes: [axis((_, t) => t.map((v) => (props.byCost ? f.ns(v * 1e9) : f.count(v))), { label: props.byCost ? "measuring time" : "evaluation" }), axis((_, t) => t.map((v) => (v == null ? "" : ms(v))), { size: 64 })],
+    axes: [axis((_, t) => t.map((v) => (props.byCost ? f.ns(v * 1e9) : f.count(v))), { label: props.byCost ? "measuring time" : "evaluation", size: 30, ...(props.byCost ? {} : wholeNumbers) }), axis((_, t) => t.map((v) => (v == null ? "" : ms(v))), { ...logAxis, size: 64 })],
     series: [{ label: props.byCost ? "cost" : "evaluation", value: (_u: any, v: number) => (v == null ? "–" : props.byCost ? f.ns(v * 1e9) : f.count(v)) },
       { label: "time", stroke: color("--ink-3"), width: 0, paths: () => null, points: { show: true, size: 5, fill: color("--ink-3"), stroke: color("--ink-3") }, value: (_u: any, v: number) => ms(v) },
       { label: "failed", stroke: color("--bad"), width: 0, paths: () => null, points: { show: true, size: 5, fill: color("--surface"), stroke: color("--bad") }, value: (_u: any, v: number) => (v == null ? "–" : "failed") },
@@ -86,7 +86,7 @@ function Parallel(props: { evaluations: any[]; winners: string[]; important: [st
       {axes.map((a, n) => <g key={a.name}>
         <line class="axis" x1={x(n)} x2={x(n)} y1={top} y2={height - bottom} />
         <text class="axis-title" x={x(n)} y={n % 2 ? 12 : 26} text-anchor="middle">{a.name.length > 18 ? a.name.slice(0, 17) + "…" : a.name}</text>
-        {a.values.slice(0, 40).map((v: any) => <text class={"value" + (only?.axis === a.name && only.value === String(v) ? " chosen" : "")} role="button" tabIndex={0} aria-label={`${a.name} ${v}`} x={x(n) + 5} y={y(n, v) + 4}
+        {a.values.slice(0, 40).map((v: any) => <text class={"value" + (only?.axis === a.name && only.value === String(v) ? " chosen" : "")} role="button" tabindex={0} aria-label={`${a.name} ${v}`} x={x(n) + 5} y={y(n, v) + 4}
           onClick={() => setOnly(only?.axis === a.name && only.value === String(v) ? null : { axis: a.name, value: String(v) })} onKeyDown={(e) => { if (e.key === "Enter" || e.key === " ") { e.preventDefault(); setOnly(only?.value === String(v) && only.axis === a.name ? null : { axis: a.name, value: String(v) }); } }}>{String(v)}</text>)}
       </g>)}
       <g><line class="axis" x1={x(axes.length)} x2={x(axes.length)} y1={top} y2={height - bottom} /><text class="axis-title" x={x(axes.length)} y={12} text-anchor="middle">time</text>
@@ -107,7 +107,7 @@ function Margin(props: { doc: any }) {
     <table class="plain margins"><tbody>{rows.map(([name, x, style]) => (
       <tr class={style}><th class="left">{name}</th><td class="left mono clipped" title={configText(x.config)}>{configText(x.config)}</td>
         <td class="margin-cell"><span class="margin">{x.interval_ms && <i style={{ left: at(x.interval_ms[0]), width: `${100 * (x.interval_ms[1] - x.interval_ms[0]) / (most - least)}%` }} />}<b style={{ left: at(x.time_ms) }} /></span></td>
-        <td>{ms(x.time_ms)}</td><td>{f.times(x.time_ms / (d.best?.time_ms || x.time_ms))}</td><td class="faint">{x.gflops ? `${f.digits(x.gflops)} GFLOP/s` : x.gbytes_per_s ? `${f.digits(x.gbytes_per_s)} GB/s` : ""}</td></tr>
+        <td>{ms(x.time_ms)}</td><td>{f.times(x.time_ms / (d.best?.time_ms || x.time_ms))}</td><td class="faint optional">{x.gflops ? `${f.digits(x.gflops)} GFLOP/s` : x.gbytes_per_s ? `${f.digits(x.gbytes_per_s)} GB/s` : ""}</td></tr>
     ))}</tbody></table>
   );
 }
