@@ -34,7 +34,7 @@ struct Served {
 Result<std::string> render_shell(const Page& page);
 // The policy of the shell and of everything else under it, as a header.
 std::string served_policy();
-// `path`: "documents/NAME.json" or "documents/NAME.bin"; nothing where there is none.
+// `path`: "documents/NAME.json" or "documents/NAME.bin"; nothing for other paths.
 Result<std::optional<Served>> serve(const Page& page, std::string_view path);
 
 }  // namespace purlin::page

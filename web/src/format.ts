@@ -21,7 +21,8 @@ export function ns(value: number | null | undefined): string {
 export function percent(value: number | null | undefined, most = 1): string {
   if (!known(value)) return dash;
   const hundred = 100 * value;
-  return `${Math.abs(hundred) >= 9.95 ? hundred.toFixed(0) : hundred.toFixed(most)} %`;
+  const near = hundred > 99 && hundred < 100; // never rounded to all of it
+  return `${Math.abs(hundred) >= 9.95 && !near ? hundred.toFixed(0) : near ? (Math.floor(hundred * 10) / 10).toFixed(1) : hundred.toFixed(most)} %`;
 }
 export function count(value: number | null | undefined): string {
   if (!known(value)) return dash;

@@ -32,7 +32,7 @@ struct PageOfProfile {
 std::vector<page::Document> documents_of(const PageOfProfile& input, std::size_t file,
                                          const PageLimits& limits = {});
 
-// What the page says of a profile where several can be chosen.
+// What the page shows of a profile where several can be chosen.
 Json page_file(const Report& report, const std::string& path);
 
 // Analyses a profile as `purlin report` does by default.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The timeline as a document of the page, `purlin.page-timeline/1`: every slice of every stream and
-// host thread in typed arrays, laid out in rows that do not overlap, with links from work to the
-// call that launched it, idle intervals by cause, steps and phases (docs/formats/page.md). Pure
+// The timeline as a document of the page, `purlin.page-timeline/1` (docs/formats/page.md): every
+// slice of every stream and host thread in typed arrays, laid out in rows without overlap. Work has
+// a link to the call that launched it. Idle intervals, steps and phases are tracks too. Pure
 // function; the profile's timeline must be sorted.
 #pragma once
 

@@ -11,7 +11,7 @@
 #include "cli/frame/events.h"
 #include "cli/frame/interrupt.h"
 #include "cli/frame/next_step.h"
-#include "cli/page/page_files.h"
+#include "cli/page/page_views.h"
 #include "cli/page/write_page.h"
 #include "cli/tune/progress_line.h"
 #include "cli/tune/target.h"

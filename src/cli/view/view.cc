@@ -5,7 +5,7 @@
 #include "cli/commands.h"
 #include "cli/frame/answer.h"
 #include "cli/frame/interrupt.h"
-#include "cli/page/page_files.h"
+#include "cli/view/page_files.h"
 #include "fleet/http_server.h"
 
 #include <fmt/format.h>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/page/page_files.h"
+#include "cli/view/page_files.h"
 
 #include "analyze/page/documents.h"
 #include "base/files.h"
 #include "base/text.h"
+#include "cli/page/page_views.h"
 #include "cli/profile/files.h"
 #include "cli/profile/measured_ceilings.h"
 #include "guard/history/history.h"
@@ -19,27 +20,6 @@ namespace purlin::cli {
 namespace {
 
 constexpr std::size_t kHeadBytes = 1024, kMostOfDocument = std::size_t{256} << 20;
-
-struct PageView {
-  std::string_view schema, document, view;
-};
-constexpr PageView kPageViews[] = {
-    {"purlin.tune", "tune", "tuning"},          {"purlin.tune-set", "tune", "tuning"},
-    {"purlin.guard", "guard", "guard"},         {"purlin.guard-history", "history", "guard"},
-    {"purlin.guard-matrix", "matrix", "guard"}, {"purlin.guard-bisect", "bisect", "guard"},
-    {"purlin.page-pairs", "pairs", "guard"},    {"purlin.report", "report", "overview"},
-    {"purlin.advise", "advice", "advice"},      {"purlin.diff", "diff", "compare"},
-    {"purlin.backlog", "backlog", "backlog"},
-};
-
-// "purlin.tune/1" -> "purlin.tune"
-std::string_view schema_name(std::string_view schema) { return schema.substr(0, schema.find('/')); }
-
-const PageView* view_of(std::string_view schema) {
-  for (const PageView& view : kPageViews)
-    if (view.schema == schema_name(schema)) return &view;
-  return nullptr;
-}
 
 // The schema of one of Purlin's JSON documents or journals; "" for other files.
 std::string schema_of_file(const std::string& path) {
@@ -136,17 +116,6 @@ Result<Json> tune_of_journal(std::string_view text) {
   document.set("strategy_used", document["strategy"]).set("end", end);
   document.set("of_journal", true);  // without finals
   return document;
-}
-
-page::Page page_of_document(Json document) {
-  page::Page page;
-  const PageView* view = view_of(document["schema"].as_string());
-  page.view = view == nullptr ? "overview" : view->view;
-  page.title = document["kernel"].as_string();
-  if (page.title.empty()) page.title = document["suite"].as_string();
-  page.documents.emplace_back(view == nullptr ? "document" : std::string(view->document),
-                              std::move(document));
-  return page;
 }
 
 Result<page::Page> page_of_files(const Context& context, const std::vector<std::string>& files) {

@@ -16,10 +16,7 @@ namespace purlin::cli {
 
 Result<page::Page> page_of_files(const Context& context, const std::vector<std::string>& files);
 
-// A document as the page shows it; the page opens in the view that `schema` belongs to.
-page::Page page_of_document(Json document);
-
-// A tuning session under way, from its journal: `purlin.tune/1` as far as it is known.
+// A tuning session under way, from its journal: the known part of a `purlin.tune/1`.
 Result<Json> tune_of_journal(std::string_view text);
 
 }  // namespace purlin::cli
