@@ -6,6 +6,7 @@
 
 web=$PURLIN_SOURCE/web
 (cd "$web" && sha256sum --quiet --check dist/sources.sha256) || fail "web/src changed: node web/build.mjs, and commit web/dist"
+if grep -rnE "innerHTML|dangerouslySet|insertAdjacent" "$web/src"; then fail "names would become markup"; fi
 listed=$(sed 's/^[^ ]* *//' "$web/dist/sources.sha256" | sort)
 found=$(cd "$web" && { find src -type f; ls package.json package-lock.json build.mjs tsconfig.json; } | sort)
 [ "$listed" = "$found" ] || fail "web/src has other files than the bundle was built from: node web/build.mjs"
