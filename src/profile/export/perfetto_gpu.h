@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Packets for Perfetto's page about GPU compute: render stages with what was launched, and the
-// counters of their rows (docs/formats/export.md). A sequence of packets of its own, as its
-// interned data is. The profile outlives it. One owner, one thread.
+// counters of their rows (docs/formats/export.md). A separate sequence of packets, because interned
+// data belongs to one. The profile outlives it. One owner, one thread.
 #pragma once
 
 #include "model/profile/profile.h"
