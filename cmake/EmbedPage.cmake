@@ -1,11 +1,13 @@
-# cmake -DSTYLE=FILE -DSCRIPT=FILE -DOUT=FILE.cc -P EmbedPage.cmake
-# Writes the page's style and script as C++ string literals with their SHA-256, which the page's
+# cmake -DSTYLE=FILE -DSCRIPT=FILE -DFLEET=FILE -DOUT=FILE.cc -P EmbedPage.cmake
+# Writes the page's style and scripts as C++ string literals with their SHA-256, which the page's
 # content security policy names. See src/page/assets.h.
 file(READ ${STYLE} style)
 file(READ ${SCRIPT} script)
+file(READ ${FLEET} fleet)
 string(SHA256 style_hash "${style}")
 string(SHA256 script_hash "${script}")
-foreach(text style script)
+string(SHA256 fleet_hash "${fleet}")
+foreach(text style script fleet)
   string(FIND "${${text}}" ")purlin_page\"" clash)
   string(TOLOWER "${${text}}" lower)
   string(REGEX MATCH "</(script|style)|<!--" ends "${lower}")
@@ -18,8 +20,10 @@ file(WRITE ${OUT}.new "// Written by cmake/EmbedPage.cmake.
 namespace purlin::page {
 const std::string_view kStyle = R\"purlin_page(${style})purlin_page\";
 const std::string_view kScript = R\"purlin_page(${script})purlin_page\";
+const std::string_view kFleetScript = R\"purlin_page(${fleet})purlin_page\";
 const std::string_view kStyleSha256 = \"${style_hash}\";
 const std::string_view kScriptSha256 = \"${script_hash}\";
+const std::string_view kFleetSha256 = \"${fleet_hash}\";
 }  // namespace purlin::page
 ")
 file(RENAME ${OUT}.new ${OUT})

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds the page: node build.mjs [DIR]. Writes page.js, page.css and sources.sha256 to dist/ or DIR.
+// Builds the page: node build.mjs [DIR]. Writes page.js, fleet.js, page.css and sources.sha256 to dist/ or DIR.
 // The same sources and lock give the same bytes; tests/suites/page_bundle.sh checks that.
 import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -26,9 +26,10 @@ const shared = {
   absWorkingDir: root, bundle: true, minify: true, legalComments: "none", charset: "utf8",
   target: ["es2021", "chrome100", "firefox113", "safari16.4"], logLevel: "warning",
 };
-await build({
-  ...shared, entryPoints: ["src/main.tsx"], outfile: join(out, "page.js"), format: "iife",
-  jsx: "automatic", jsxImportSource: "preact", define: { "process.env.NODE_ENV": '"production"' },
-});
+for (const [entry, file] of [["src/main.tsx", "page.js"], ["src/fleet/main.tsx", "fleet.js"]])
+  await build({
+    ...shared, entryPoints: [entry], outfile: join(out, file), format: "iife",
+    jsx: "automatic", jsxImportSource: "preact", define: { "process.env.NODE_ENV": '"production"' },
+  });
 await build({ ...shared, entryPoints: ["src/style.css"], outfile: join(out, "page.css") });
 writeFileSync(join(out, "sources.sha256"), list);

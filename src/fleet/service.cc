@@ -2,6 +2,7 @@
 #include "fleet/service.h"
 
 #include "base/text.h"
+#include "fleet/page_answer.h"
 
 #include <algorithm>
 
@@ -43,6 +44,7 @@ std::shared_ptr<const Tokens> Service::tokens() const {
 }
 
 std::optional<HttpAnswer> Service::early(const HttpHead& head) {
+  if (std::optional<HttpAnswer> page = page_answer(head)) return page;
   const Result<Route> route = parse_route(head.method, head.target);
   std::optional<HttpAnswer> answer = check(head, route);
   const bool health = route.is_ok() && route->action == Action::kHealth;

@@ -62,11 +62,11 @@ std::string inert(const std::string& json) {
   return out;
 }
 
-std::string policy(std::string_view connect) {
+std::string policy(std::string_view connect, std::string_view script_sha256 = kScriptSha256) {
   return fmt::format(
       "default-src 'none'; style-src {}; script-src {}; worker-src blob:; connect-src {}; "
       "base-uri 'none'; form-action 'none'",
-      hash_source(kStyleSha256), hash_source(kScriptSha256), connect);
+      hash_source(kStyleSha256), hash_source(script_sha256), connect);
 }
 
 Json index_of(const Page& page, bool served) {
@@ -115,9 +115,9 @@ std::string head_of_page(const std::string& meta) {
   return out;
 }
 
-std::string end_of_page() {
+std::string end_of_page(std::string_view script = kScript) {
   std::string out = "<script>";
-  out += kScript;
+  out += script;
   out += "</script>\n</body>\n</html>\n";
   return out;
 }
@@ -140,6 +140,10 @@ Result<std::string> render_shell(const Page& page) {
 }
 
 std::string served_policy() { return policy("'self'") + "; frame-ancestors 'none'"; }
+
+std::string render_fleet() { return head_of_page("") + end_of_page(kFleetScript); }
+
+std::string fleet_policy() { return policy("'self'", kFleetSha256) + "; frame-ancestors 'none'"; }
 
 Result<std::optional<Served>> serve(const Page& page, std::string_view path) {
   for (const Document& document : page.documents) {

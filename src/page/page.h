@@ -37,4 +37,8 @@ std::string served_policy();
 // `path`: "documents/NAME.json" or "documents/NAME.bin"; nothing for other paths.
 Result<std::optional<Served>> serve(const Page& page, std::string_view path);
 
+// The page of a fleet's server. It asks the server's API for what it shows.
+std::string render_fleet();
+std::string fleet_policy();
+
 }  // namespace purlin::page

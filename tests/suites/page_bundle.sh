@@ -17,7 +17,7 @@ if ! command -v node >/dev/null || [ ! -d "$web/node_modules/esbuild" ]; then
   exit 0
 fi
 expect_exit 0 node "$web/build.mjs" "$tmp/dist"
-for file in page.js page.css sources.sha256; do
+for file in page.js fleet.js page.css sources.sha256; do
   cmp -s "$tmp/dist/$file" "$web/dist/$file" || fail "web/dist/$file is not what its sources give: node web/build.mjs"
 done
 (cd "$web" && node_modules/.bin/tsc --noEmit -p .) || fail "the page's types do not agree"

@@ -58,12 +58,14 @@ export function makePages(folder) {
   return { pages, guardFiles: [at("verdict.json"), at("pairs.jsonl"), at("history.jsonl")] };
 }
 
-// `purlin view`, until it is stopped.
-export async function view(files) {
-  const child = spawn(purlin, ["view", "--no-open", "--json", ...files], { env: environment, stdio: ["ignore", "pipe", "inherit"] });
+// `purlin view` or `purlin serve`, until it is stopped.
+export const view = (files) => started(["view", "--no-open", "--json", ...files]);
+export const serve = (folder) => started(["serve", "--listen", "127.0.0.1:0", "--data", join(folder, "served"), "--json"]);
+async function started(args) {
+  const child = spawn(purlin, args, { env: environment, stdio: ["ignore", "pipe", "inherit"] });
   let text = "";
   for await (const piece of child.stdout) { text += piece; try { return { url: JSON.parse(text).url, stop: () => child.kill("SIGINT") }; } catch { /* not yet whole */ } }
-  throw new Error("purlin view ended: " + text);
+  throw new Error(`purlin ${args[0]} ended: ${text}`);
 }
 
 export async function browser() {

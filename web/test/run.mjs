@@ -7,7 +7,7 @@ import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { browser, chromium, makePages, view } from "./pages.mjs";
+import { browser, chromium, makePages, serve, view } from "./pages.mjs";
 
 if (!chromium) { console.log("skipped: no Chromium (./dev setup page)"); process.exit(77); }
 const here = dirname(fileURLToPath(import.meta.url)), axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -22,7 +22,7 @@ const faults = [];
 
 async function open(url, ready) {
   const page = await context.newPage();
-  page.on("console", (m) => { if (["error", "warning"].includes(m.type())) faults.push(`${url}: ${m.text()}`); });
+  page.on("console", (m) => { if (["error", "warning"].includes(m.type()) && !/status of 401/.test(m.text())) faults.push(`${url}: ${m.text()}`); });
   page.on("pageerror", (e) => faults.push(`${url}: ${e.message}`));
   page.on("request", (r) => { const to = new URL(r.url()); if (!["file:", "blob:", "data:"].includes(to.protocol) && to.host !== new URL(url).host) faults.push(`${url} asks ${r.url()}`); });
   await page.goto(url);
@@ -185,6 +185,27 @@ await test("a profile, served", async () => {
     await page.locator(".tl-canvas").waitFor();
     await page.waitForFunction(() => window.purlinFrame?.drawn > 0);
   } finally { server.stop(); }
+});
+await test("fleet", async () => {
+  const server = await serve(folder);
+  try {
+    const answers = JSON.parse(readFileSync(join(here, "fleet.json"), "utf8"));
+    await context.route("**/v1/**", (route) => {
+      const path = new URL(route.request().url()).pathname.replace("/v1/", "");
+      return answers[path] ? route.fulfill({ json: answers[path] }) : route.fulfill({ status: 401, json: { error: { status: 401, message: "this server wants a token" } } });
+    });
+    const page = await open(server.url, ".view table");
+    assert.match(await page.locator(".view").innerText(), /nvjet[\s\S]*alarm|alarm[\s\S]*nvjet/);
+    await accessible(page, "fleet");
+    for (const [name, text] of [["Nodes", /node-17/], ["Backlog", /open/], ["Compare", /Choose what/]]) {
+      await page.getByRole("link", { name, exact: true }).click();
+      await page.waitForFunction((t) => new RegExp(t).test(document.querySelector("main").innerText), text.source);
+      await accessible(page, "fleet, " + name);
+    }
+    delete answers.nodes;
+    await page.getByRole("link", { name: "Nodes", exact: true }).click();
+    await page.locator("input[type=password]").waitFor();
+  } finally { await context.unroute("**/v1/**"); server.stop(); }
 });
 await test("dark, forced colours", async () => {
   const page = await context.newPage();
