@@ -9,6 +9,8 @@ import { adjust, place } from "../url";
 
 const ms = (value: number | null | undefined) => f.ns(value == null ? null : value * 1e6);
 const configText = (config: any) => Object.entries(config ?? {}).map(([k, v]) => `${k}=${v}`).join(" ");
+// Without the parameters that all configs agree in.
+const varied = (config: any, constant: Set<string>) => Object.entries(config ?? {}).filter(([k]) => !constant.has(k)).map(([k, v]) => `${k}=${v}`).join(" ");
 const searched = (e: any) => (e.search?.time_ms > 0 ? e.search.time_ms : e.time_ms);
 const worked = (e: any) => e.status === "ok" && searched(e) > 0;
 
@@ -125,6 +127,7 @@ export function Tuning() {
     return () => clearInterval(timer);
   }, [chosen, live]);
   const evaluations: any[] = d?.evaluations ?? [];
+  const constant = useMemo(() => { const first = evaluations[0]?.config ?? {}; return new Set(Object.keys(first).filter((k) => evaluations.length > 1 && evaluations.every((e) => e.config?.[k] === first[k]))); }, [d]);
   const important = useMemo(() => importance(evaluations), [d]);
   if (!list.length) return <Empty title="No tuning run">Write one with <code>purlin tune SPEC --html page.html</code>, or open its JSON or its session's folder with <code>purlin view</code>.</Empty>;
   if (!d) return <Loading />;
@@ -161,8 +164,9 @@ export function Tuning() {
         <Section title="Configs" class="wide" note="Each line is a config, up is later in the parameter's order; the last axis is time, fast on top. The winner and its ties are drawn strongly. Press a value to keep its configs.">
           <Parallel evaluations={evaluations} winners={winners} important={important} />
           <div class="scroll" tabIndex={0}><table class="plain"><thead><tr><th>#</th><th>time</th><th>of best</th><th class="left">from</th><th class="left">config</th><th>registers</th><th>cost</th></tr></thead><tbody>
-            {ranked.slice(0, 40).map((e, i) => { const text = configText(e.config); return <tr class={winners.includes(text) ? "winner" : ""}><td>{e.rank ?? i + 1}</td><td>{e.raced_out ? "> " : ""}{ms(e.time_ms)}</td><td>{f.times(e.time_ms / (best?.time_ms || e.time_ms))}</td><td class="left faint">{i === 0 ? "best" : winners.includes(text) ? "tie" : e.from ?? "search"}</td><td class="left mono">{text}</td><td>{e.registers ?? "–"}</td><td>{e.cost_s != null ? f.ns(e.cost_s * 1e9) : "–"}</td></tr>; })}
+            {ranked.slice(0, 40).map((e, i) => { const text = configText(e.config); return <tr class={winners.includes(text) ? "winner" : ""}><td>{e.rank ?? i + 1}</td><td>{e.raced_out ? "> " : ""}{ms(e.time_ms)}</td><td>{f.times(e.time_ms / (best?.time_ms || e.time_ms))}</td><td class="left faint">{i === 0 ? "best" : winners.includes(text) ? "tie" : e.from ?? "search"}</td><td class="left mono" title={text}>{varied(e.config, constant)}</td><td>{e.registers ?? "–"}</td><td>{e.cost_s != null ? f.ns(e.cost_s * 1e9) : "–"}</td></tr>; })}
           </tbody></table></div>
+          {constant.size > 0 && <p class="note">The same in all configs: {[...constant].map((k) => `${k}=${evaluations[0].config[k]}`).join(", ")}</p>}
         </Section>
         {failures.length > 0 && <Section title="Failures" class="wide"><table class="plain"><tbody>{failures.map(([status, x]) => <tr><th class="left">{f.words(status)}</th><td>{f.count(x.count)}</td><td class="left mono clipped">{configText(x.first_config)}</td><td class="left faint">{x.first_message}</td></tr>)}</tbody></table></Section>}
         {d.transfer && <Section title={`Started from other runs: ${d.transfer.state}`} class="wide"><p>{d.transfer.why}</p><ul class="bullets">{(d.transfer.sources ?? []).map((s: any) => <li>{s.source} {s.device} {s.shape}: {s.configs} configs, {s.left_out} left out</li>)}</ul></Section>}
