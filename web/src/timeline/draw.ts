@@ -28,6 +28,11 @@ export class Palette {
   private add(name: string, style: string) { this.number.set(name, this.styles.length); this.styles.push(style); }
   get dim() { return this.number.get("dim")!; }
   style(index: number) { return this.styles[index]; }
+  // As a pixel of ImageData: its colour, and how strongly.
+  pixel(index: number, level: number): number {
+    const hex = this.styles[index], at = (i: number) => parseInt(hex.slice(i, i + 2), 16) || 128;
+    return (Math.round(255 * alphas[level]) << 24 | at(5) << 16 | at(3) << 8 | at(1)) >>> 0;
+  }
   get size() { return this.styles.length; }
   indices(all: Slices): Uint8Array {
     let found = this.of.get(all);
@@ -59,21 +64,40 @@ export interface DrawState { selected: { all: Slices; slice: number } | null; ma
 
 const textOf = (item: Item) => (item.class === "idle" ? f.words(item.name) : item.name);
 const rects: number[][] = [];
+const alphas = [0.35, 0.55, 0.8, 1], kLevels = alphas.length;
+
+// What is narrower than a pixel is one line of pixels for each row, stretched to the row's height:
+// thousands of rectangles would take several times as long.
+const scratch = document.createElement("canvas");
+let strips: { image: ImageData; pixels: Uint32Array; width: number; rows: number } | null = null;
+function clearStrips(width: number, rows: number) {
+  if (!strips || strips.width !== width || strips.rows < rows) {
+    scratch.width = width; scratch.height = rows;
+    const image = new ImageData(width, rows);
+    strips = { image, pixels: new Uint32Array(image.data.buffer), width, rows };
+  } else strips.pixels.fill(0);
+  return strips;
+}
 
 export function drawRows(ctx: CanvasRenderingContext2D, view: View, bands: Band[], palette: Palette, state: DrawState): number {
-  const scale = view.width / (view.to - view.from), kLevels = 4;
+  const scale = view.width / (view.to - view.from), wide = Math.max(1, Math.ceil(view.width));
+  const visible = bands.filter((b) => b.y - view.top + b.height >= 0 && b.y - view.top <= view.height);
+  const { pixels, image } = clearStrips(wide, visible.reduce((n, b) => n + b.rows, 0) || 1), merged: [number, number, number][] = [];
+  const tones: number[] = [];
+  for (let hue = 0; hue < palette.size; ++hue) for (let level = 0; level < kLevels; ++level) tones.push(palette.pixel(hue, level));
+  let strip = 0;
   while (rects.length < palette.size * kLevels) rects.push([]);
   for (const list of rects) list.length = 0;
   const labels: Label[] = [];
   let drawn = 0;
-  for (const band of bands) {
+  for (const band of visible) {
     const y0 = band.y - view.top;
-    if (y0 + band.height < 0 || y0 > view.height) continue;
     const all = band.track.all, { begin, duration, item } = all, colors = palette.indices(all), matches = state.matches?.get(all);
     for (let r = 0; r < band.rows; ++r) {
       const y = y0 + r * band.rowHeight;
       if (y + band.rowHeight < 0 || y > view.height) continue;
-      const row = band.track.rows[r], end = row.first + row.count, h = band.rowHeight - 2;
+      const row = band.track.rows[r], end = row.first + row.count, h = band.rowHeight - 2, base = strip++ * wide;
+      let narrow = false;
       for (let i = row.firstEndingAfter(view.from); i < end && begin[i] < view.to;) {
         const x = (begin[i] - view.from) * scale, width = duration[i] * scale;
         let from = i, to = i + 1, tone = kLevels - 1, x0 = x, w = width;
@@ -87,22 +111,33 @@ export function drawRows(ctx: CanvasRenderingContext2D, view: View, bands: Band[
             from = row.longestIn(i, to);
             tone = share > 0.75 ? 3 : share > 0.4 ? 2 : share > 0.12 ? 1 : 0;
           } else tone = width > 0.4 ? 2 : 1;
-          x0 = pixel; w = 1;
         } else {
           if (band.track.shareAt !== undefined) { const clear = all.share[band.track.shareAt + i - band.track.first]; tone = clear >= 80 ? 3 : clear >= 50 ? 2 : 1; }
           x0 = Math.max(x, -2); w = Math.min(x + width, view.width + 2) - x0;
-          if (w > 3) w -= 0.5;
+          w -= 0.5;
         }
         const hue = matches && !matches[item[from]] ? palette.dim : colors[item[from]];
+        ++drawn;
+        if (width < 3) {
+          const last = Math.min(wide, Math.floor(x) + Math.max(1, Math.round(width)));
+          for (let pixel = Math.max(0, Math.floor(x)); pixel < last; ++pixel) pixels[base + pixel] = tones[hue * kLevels + tone];
+          narrow = true;
+          i = to;
+          continue;
+        }
         const list = rects[hue * kLevels + tone];
         list.push(x0, y, w, h);
-        ++drawn;
         if (w > 34) labels.push({ x: Math.max(x0, 0), y: y + h / 2, width: w - (x0 < 0 ? -x0 : 0), text: textOf(all.items[item[i]]) });
         i = to;
       }
+      if (narrow) merged.push([base / wide, y, h]);
     }
   }
-  const alphas = [0.35, 0.55, 0.8, 1];
+  if (merged.length) {
+    scratch.getContext("2d")!.putImageData(image, 0, 0);
+    ctx.imageSmoothingEnabled = false;
+    for (const [line, y, h] of merged) ctx.drawImage(scratch, 0, line, wide, 1, 0, y, wide, h);
+  }
   for (let hue = 0; hue < palette.size; ++hue) for (let level = 0; level < kLevels; ++level) {
     const list = rects[hue * kLevels + level];
     if (!list.length) continue;

@@ -44,7 +44,7 @@ function Verdict(props: { doc: any; pairs: any }) {
   const open = chosen ? items.findIndex((i) => itemName(i) === chosen) : items.findIndex((i) => i.verdict === "regression");
   const pairItem = open >= 0 && props.pairs ? (props.pairs.items ?? []).findIndex((p: any) => pairName(p) === itemName(items[open])) : -1;
   return (
-    <Section title={<>Verdict: <span class={"verdict " + d.verdict}>{d.verdict}</span></>} class="wide" note={[d.suite, d.environment?.devices?.[0]?.name, d.seconds && `${f.digits(d.seconds)} s`, d.measurement?.launches && f.plural(d.measurement.launches, "process").replace("processs", "processes")].filter(Boolean).join(" · ")}>
+    <Section title={<>Verdict: <span class={"verdict " + d.verdict}>{d.verdict}</span></>} class="wide" note={[f.base(d.suite ?? ""), d.environment?.devices?.[0]?.name, d.seconds && `${f.digits(d.seconds)} s`, d.measurement?.launches && f.plural(d.measurement.launches, "process").replace("processs", "processes")].filter(Boolean).join(" · ")}>
       <dl class="stats">{Object.entries(counts).map(([name, n]) => <Stat name={name} value={f.count(n)} tone={tone[name] ?? ""} />)}
         {d.measurement?.rejected_pairs > 0 && <Stat name="pairs rejected" value={f.count(d.measurement.rejected_pairs)} note={(d.measurement.rejected_because ?? []).slice(0, 2).map((r: any) => (typeof r === "string" ? r : r.reason ?? "")).join(", ")} />}
         {d.measurement?.device?.sm_clock_mhz && <Stat name="SM clock" value={`${d.measurement.device.sm_clock_mhz.join(" to ")} MHz`} />}</dl>

@@ -139,7 +139,7 @@ export function Tuning() {
   const failures = Object.entries<any>(d.failures ?? {});
   return (
     <div class="view tuning">
-      <header class="view-head"><h1>{d.kernel}{live && <span class="chip live" role="status">live</span>}</h1><p class="faint">{[d.device, problem, `strategy ${d.strategy_used ?? d.strategy ?? "–"}`, d.seed != null && `seed ${d.seed}`, d.budget && `budget ${d.budget}`].filter(Boolean).join(" · ")}</p>
+      <header class="view-head"><h1>{d.kernel}{live && <span class="chip live" role="status">live</span>}</h1><p class="faint">{[String(d.device ?? "").replace(/^replay:.*\//, "replay:"), problem, `strategy ${d.strategy_used ?? d.strategy ?? "–"}`, d.seed != null && `seed ${d.seed}`, d.budget && `budget ${d.budget}`].filter(Boolean).join(" · ")}</p>
         {list.length > 1 && <label>problem<select value={chosen} onChange={(e) => { location.hash = `#1/tuning/${e.currentTarget.value}`; }}>{list.map((n) => <option>{n}</option>)}</select></label>}</header>
       {evaluations.length === 0 ? <Empty title="No evaluation yet">The session has begun and measured nothing so far.</Empty> : <>
         <dl class="stats">
