@@ -54,6 +54,13 @@ export function makePages(folder) {
   arm(at("a.sh"), { gemm: 2810, softmax: 412, layernorm: 96, attention: 730, dropout: 31 });
   arm(at("b.sh"), { gemm: 2812, softmax: 447, layernorm: 89, attention: 731, dropout: 31.1 });
   writeFileSync(at("verdict.json"), allow(["guard", "compare", "--commands", `sh ${at("a.sh")}`, `sh ${at("b.sh")}`, "--journal", at("pairs.jsonl"), "--json", "--no-profiles"], [0, 1, 3]));
+  // A real capture of this machine's OpenCL device, where the build has the sample.
+  const sample = join(dirname(purlin), "purlin-sample");
+  if (existsSync(sample)) {
+    const kernel = (name) => join(root, "kernels", name, name + ".toml");
+    run("profile", "--full", "-o", at("run.plprof"), "--", sample, "--device", "opencl:0", "--steps", "3", kernel("softmax"), kernel("transpose"));
+    run("report", "--html", (pages.captured = at("captured.html")), at("run.plprof"));
+  }
   history(at("history.jsonl"));
   return { pages, guardFiles: [at("verdict.json"), at("pairs.jsonl"), at("history.jsonl")] };
 }

@@ -136,6 +136,14 @@ await test("timeline", async () => {
   const trace = JSON.parse(readFileSync(await saved.path(), "utf8"));
   assert.ok(trace.traceEvents.filter((e) => e.ph === "X").length > 100);
 });
+if (pages.captured) await test("a capture of this machine", async () => {
+  const page = await open(file("captured"), ".kernels .grid-row");
+  assert.match(await page.locator(".kernels").innerText(), /softmax/);
+  assert.match(await page.locator(".kernels").innerText(), /transpose/);
+  await page.goto(file("captured", "#1/timeline"));
+  await page.locator(".tl-canvas").waitFor();
+  await page.waitForFunction(() => window.purlinFrame?.drawn >= 10);
+});
 await test("what if", async () => {
   const page = await open(file("compare", "#1/timeline?file=0"), ".tl-canvas");
   const choice = page.locator(".tl-tools select");
