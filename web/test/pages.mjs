@@ -62,7 +62,12 @@ export function makePages(folder) {
     run("report", "--html", (pages.captured = at("captured.html")), at("run.plprof"));
   }
   history(at("history.jsonl"));
-  return { pages, guardFiles: [at("verdict.json"), at("pairs.jsonl"), at("history.jsonl")] };
+  const effect = (ratio) => ({ ratio, low: ratio - 0.01, high: ratio + 0.01, pairs: 12 });
+  writeFileSync(at("bisect.json"), JSON.stringify({
+    schema: "purlin.guard-bisect/1", tool_version: "0.1.0", environment: {}, outcome: "culprit", message: "", item: { kernel: "softmax", shape: "", variant: "" }, whole: effect(1.08), culprit: "4f1c2d3e5a6b", candidates: ["4f1c2d3e5a6b"],
+    confirmation: { verdict: "regression", reason: "", effect: effect(1.081), pairs: 12 }, steps: [{ commit: "9a8b7c6d5e4f", result: "good", reason: "not slower", effect: effect(1.001) }, { commit: "4f1c2d3e5a6b", result: "bad", reason: "slower", effect: effect(1.079) }], seconds: 61,
+  }));
+  return { pages, guardFiles: [at("verdict.json"), at("pairs.jsonl"), at("history.jsonl"), at("bisect.json")] };
 }
 
 // `purlin view` or `purlin serve`, until it is stopped.

@@ -180,7 +180,7 @@ await test("guard, served", async () => {
   const server = await view(guardFiles);
   try {
     const page = await open(server.url, ".view.guard table");
-    assert.match(await page.locator(".view.guard").innerText(), /softmax/);
+    assert.match(await page.locator(".view.guard").innerText(), /softmax[\s\S]*Culprit: 4f1c/);
     await page.locator(".uplot").first().waitFor();
     await accessible(page, "guard");
   } finally { server.stop(); }

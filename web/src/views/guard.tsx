@@ -108,6 +108,19 @@ function Matrix(props: { doc: any }) {
   );
 }
 
+function Bisect(props: { doc: any }) {
+  const d = props.doc, steps: any[] = d.steps ?? [], styles: Record<string, string> = { good: "pass", bad: "regression", untriable: "inconclusive" };
+  const most = Math.max(0.03, ...steps.filter((s) => s.effect?.ratio).map((s) => Math.abs(Math.log(s.effect.ratio)))) * 1.3;
+  return (
+    <Section title={<>Bisect: <span class="verdict">{f.words(d.outcome)}</span></>} class="wide" note={`${itemName(d.item ?? {})}; ${relative(d.whole?.ratio)} from end to end; ${f.plural(steps.length, "commit")} tried in ${f.ns((d.seconds ?? 0) * 1e9)}`}>
+      {d.culprit ? <p class="lead">Culprit: <code>{d.culprit}</code>{d.confirmation?.effect ? ` (${relative(d.confirmation.effect.ratio)} against its parent, ${f.plural(d.confirmation.pairs ?? 0, "pair")})` : ""}</p> : <p class="lead">{d.message || `One of ${f.plural((d.candidates ?? []).length, "commit")}.`}</p>}
+      <table class="plain"><thead><tr><th>step</th><th class="left">commit</th><th class="left">result</th><th>change</th><th class="left">interval</th><th class="left">reason</th></tr></thead><tbody>
+        {steps.map((s, i) => <tr class={s.commit === d.culprit ? "chosen" : ""}><td>{i + 1}</td><td class="left mono">{String(s.commit).slice(0, 12)}</td><td class="left"><span class={"verdict " + (styles[s.result] ?? "")}>{s.result}</span></td><td>{relative(s.effect?.ratio)}</td><td class="left"><Ratio ratio={s.effect?.ratio ? { ...s.effect, estimate: s.effect.ratio } : null} most={most} verdict={s.result === "bad" ? "regression" : ""} /></td><td class="left why">{s.reason}</td></tr>)}
+      </tbody></table>
+    </Section>
+  );
+}
+
 export function Guard() {
   const list = [...names("guard"), ...names("history"), ...names("matrix"), ...names("bisect"), ...names("pairs")];
   const docs = useLoaded(async () => Promise.all(list.map(async (n) => ({ name: n.replace(/-\d+$/, ""), doc: await head(n) }))), []);
@@ -117,7 +130,7 @@ export function Guard() {
   return (
     <div class="view guard">
       {docs.map(({ name, doc }) => name === "guard" ? <Verdict doc={doc} pairs={pairs} /> : name === "history" ? <History doc={doc} /> : name === "matrix" ? <Matrix doc={doc} />
-        : name === "bisect" ? <Section title="Bisect" class="wide"><pre class="mono">{JSON.stringify({ ...doc, environment: undefined }, null, 1).slice(0, 20000)}</pre></Section> : null)}
+        : name === "bisect" ? <Bisect doc={doc} /> : null)}
       {pairs && !docs.some((d) => d.name === "guard") && (pairs.items ?? []).map((i: any, n: number) => <Section title={pairName(i)} class="wide"><PairPlot pairs={pairs} item={n} name={pairName(i)} /></Section>)}
     </div>
   );
