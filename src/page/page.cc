@@ -2,6 +2,7 @@
 #include "page/page.h"
 
 #include "base/gzip.h"
+#include "base/markup.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "page/assets.h"
@@ -35,15 +36,6 @@ std::string base64(std::string_view bytes) {
   return out;
 }
 
-// A hash as content security policies write it: base64 of its bytes.
-std::string hash_source(std::string_view hex) {
-  const auto nibble = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
-  std::string bytes;
-  for (std::size_t at = 0; at + 1 < hex.size(); at += 2)
-    bytes += static_cast<char>(nibble(hex[at]) << 4 | nibble(hex[at + 1]));
-  return "'sha256-" + base64(bytes) + "'";
-}
-
 // JSON for inside a script element: nothing in it can end the element or start another.
 std::string inert(const std::string& json) {
   std::string out;
@@ -66,7 +58,7 @@ std::string policy(std::string_view connect, std::string_view script_sha256 = kS
   return fmt::format(
       "default-src 'none'; style-src {}; script-src {}; worker-src blob:; connect-src {}; "
       "base-uri 'none'; form-action 'none'",
-      hash_source(kStyleSha256), hash_source(script_sha256), connect);
+      policy_source(kStyleSha256), policy_source(script_sha256), connect);
 }
 
 Json index_of(const Page& page, bool served) {
