@@ -1,16 +1,13 @@
-# cmake -DSTYLE=FILE -DSCRIPTS=FILE|FILE… -DOUT=FILE.cc -P EmbedPage.cmake
-# Writes the page's style and script, the scripts in the order given, as C++ string literals with
-# their SHA-256, which the page's content security policy names. See src/analyze/report/html.h.
+# cmake -DSTYLE=FILE -DSCRIPT=FILE -DFLEET=FILE -DOUT=FILE.cc -P EmbedPage.cmake
+# Writes the page's style and scripts as C++ string literals with their SHA-256, which the page's
+# content security policy names. See src/page/assets.h.
 file(READ ${STYLE} style)
-set(script "")
-string(REPLACE "|" ";" files "${SCRIPTS}")
-foreach(file IN LISTS files)
-  file(READ ${file} text)
-  string(APPEND script "${text}")
-endforeach()
+file(READ ${SCRIPT} script)
+file(READ ${FLEET} fleet)
 string(SHA256 style_hash "${style}")
 string(SHA256 script_hash "${script}")
-foreach(text style script)
+string(SHA256 fleet_hash "${fleet}")
+foreach(text style script fleet)
   string(FIND "${${text}}" ")purlin_page\"" clash)
   string(TOLOWER "${${text}}" lower)
   string(REGEX MATCH "</(script|style)|<!--" ends "${lower}")
@@ -19,12 +16,14 @@ foreach(text style script)
   endif()
 endforeach()
 file(WRITE ${OUT}.new "// Written by cmake/EmbedPage.cmake.
-#include \"analyze/report/html_assets.h\"
-namespace purlin::analyze::html {
+#include \"page/assets.h\"
+namespace purlin::page {
 const std::string_view kStyle = R\"purlin_page(${style})purlin_page\";
 const std::string_view kScript = R\"purlin_page(${script})purlin_page\";
+const std::string_view kFleetScript = R\"purlin_page(${fleet})purlin_page\";
 const std::string_view kStyleSha256 = \"${style_hash}\";
 const std::string_view kScriptSha256 = \"${script_hash}\";
-}  // namespace purlin::analyze::html
+const std::string_view kFleetSha256 = \"${fleet_hash}\";
+}  // namespace purlin::page
 ")
 file(RENAME ${OUT}.new ${OUT})

@@ -14,6 +14,7 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   commands.push_back(make_report_command());
   commands.push_back(make_diff_command());
   commands.push_back(make_advise_command());
+  commands.push_back(make_view_command());
   commands.push_back(make_import_command());
   commands.push_back(make_export_command());
   commands.push_back(make_init_command());

@@ -14,6 +14,7 @@ std::unique_ptr<Command> make_capture_command();
 std::unique_ptr<Command> make_report_command();
 std::unique_ptr<Command> make_diff_command();
 std::unique_ptr<Command> make_advise_command();
+std::unique_ptr<Command> make_view_command();
 std::unique_ptr<Command> make_import_command();
 std::unique_ptr<Command> make_export_command();
 std::unique_ptr<Command> make_init_command();

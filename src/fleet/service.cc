@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "fleet/answers.h"
+#include "fleet/page_answer.h"
 
 #include <algorithm>
 #include <cmath>
@@ -122,6 +123,7 @@ std::shared_ptr<const Tokens> Service::tokens() const {
 }
 
 std::optional<HttpAnswer> Service::early(const HttpHead& head) {
+  if (std::optional<HttpAnswer> page = page_answer(head)) return page;
   const Result<Endpoints::Match> match = endpoints_.find(head.method, head.target);
   if (std::optional<HttpAnswer> refused = check(head, match)) return refused;
   // Here, to answer while all handlers wait for a disk.

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """report_page.py PAGE.html REPORT.json REPORT.csv: the three say the same.
 
-The page is read as a browser would split it: one style, one data block and one script, whose
-hashes its policy names, and nothing that could load anything.
+The page is read as a browser would split it: one style, data blocks and one script, the policy
+names the hashes of style and script, and nothing could load anything.
 """
 import base64
 import csv
+import gzip
 import hashlib
 import html.parser
 import io
@@ -27,7 +28,7 @@ class Page(html.parser.HTMLParser):
         if attributes.get("http-equiv") == "Content-Security-Policy":
             self.policy = attributes["content"]
         if tag in ("script", "style"):
-            self.open = "data" if attributes.get("type") == "application/json" else tag
+            self.open = attributes["id"] if attributes.get("type", "").startswith("application/") else tag
             assert self.open not in self.texts, f"two {self.open} elements"
             self.texts[self.open] = ""
 
@@ -50,13 +51,28 @@ page = Page()
 page.feed(read(page_path))
 allowed = {"html", "head", "meta", "title", "style", "body", "noscript", "script"}
 assert set(page.tags) <= allowed, set(page.tags) - allowed
-assert "default-src 'none'" in page.policy and "unsafe" not in page.policy, page.policy
+assert "default-src 'none'" in page.policy and "unsafe" not in page.policy and "connect-src 'none'" in page.policy, page.policy
 for kind in ("script", "style"):
     digest = base64.b64encode(hashlib.sha256(page.texts[kind].encode()).digest()).decode()
     assert f"{kind}-src 'sha256-{digest}'" in page.policy, f"the policy does not name the {kind}"
 
+index = json.loads(page.texts["purlin-page"])
+assert index["schema"] == "purlin.page/1", index["schema"]
+for document in index["documents"]:
+    head = json.loads(page.texts["purlin-" + document["name"]])
+    assert head["schema"] == document["schema"], document
+    chunks, number = b"", 0
+    while f"purlin-{document['name']}.{number}" in page.texts:
+        chunks += base64.b64decode(page.texts[f"purlin-{document['name']}.{number}"], validate=True)
+        number += 1
+    arrays = gzip.decompress(chunks) if chunks else b""
+    assert len(arrays) == document["bytes"], document
+    for name, place in head.get("arrays", {}).items():
+        size = {"f64": 8, "u32": 4, "u8": 1}[place["type"]]
+        assert place["at"] % 8 == 0 and place["at"] + size * place["count"] <= len(arrays), (name, place)
+
 report = json.loads(read(json_path))
-shown = json.loads(page.texts["data"])
+shown = json.loads(page.texts["purlin-report"])
 details = shown.pop("page")
 assert details["rows"] == len(report["kernels"]), (details["rows"], len(report["kernels"]))
 assert len(shown["kernels"]) + details["other"]["rows"] == len(report["kernels"])

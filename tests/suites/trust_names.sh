@@ -30,6 +30,7 @@ for file in trace.json trace.plprof; do
   shown text diff diff "$file" other.json
   shown json diff_json diff "$file" other.json --json
   shown csv diff_csv diff "$file" other.json --csv
+  shown html diff_html diff "$file" other.json --html -
 done
 shown csv export_csv export trace.json --format csv
 shown json export_chrome export trace.json --format chrome

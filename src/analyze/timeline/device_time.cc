@@ -111,6 +111,13 @@ bool inside_any(const std::vector<Interval>& intervals, Interval interval) {
   return after != intervals.end() && after->begin <= interval.begin;
 }
 
+IdleInterval idle_interval(Interval gap, const IdleAttribution::Causes& causes, int device) {
+  const auto most = std::max_element(causes.begin(), causes.end());
+  const auto length = static_cast<double>(std::max<std::int64_t>(gap.length(), 1));
+  return {device, static_cast<IdleCause>(most - causes.begin()),
+          static_cast<float>(static_cast<double>(*most) / length), gap.begin, gap.length()};
+}
+
 }  // namespace
 
 std::uint32_t main_process(const Timeline& timeline, const DeviceWork& work) {
@@ -131,7 +138,8 @@ std::uint32_t main_process(const Timeline& timeline, const DeviceWork& work) {
 DeviceTime measure_device(const Profile& profile, const DeviceWork& work,
                           const std::vector<bool>& communication, const HostFacts& host,
                           Interval window, const std::vector<Interval>& one_off,
-                          std::vector<Gap>& gaps, TimelineAnalysis::Overview& overview) {
+                          std::vector<Gap>& gaps, std::vector<IdleInterval>& all_idle,
+                          TimelineAnalysis::Overview& overview) {
   const Timeline& timeline = profile.timeline;
   DeviceTime out;
   out.device = overview.device = work.device;
@@ -164,6 +172,7 @@ DeviceTime measure_device(const Profile& profile, const DeviceWork& work,
       for (std::size_t c = 0; c < kIdleCauses; ++c) out.idle_ns[c] += causes[c];
     }
     longest.add(segment, causes, left_out);
+    all_idle.push_back(idle_interval(segment.interval, causes, work.device));
   });
   out.span_ns = out.window_ns - out.one_off_ns;
   buckets.finish();

@@ -14,10 +14,12 @@ namespace purlin::analyze {
 // The process that did most of a device's work.
 std::uint32_t main_process(const Timeline& timeline, const DeviceWork& work);
 
-// Adds to `gaps` the longest of this device, unordered. `one_off`: find_one_off_gaps of the window.
+// Adds to `gaps` the longest of this device, unordered, and to `all_idle` every one in order.
+// `one_off`: find_one_off_gaps of the window.
 DeviceTime measure_device(const Profile& profile, const DeviceWork& work,
                           const std::vector<bool>& communication, const HostFacts& host,
                           Interval window, const std::vector<Interval>& one_off,
-                          std::vector<Gap>& gaps, TimelineAnalysis::Overview& overview);
+                          std::vector<Gap>& gaps, std::vector<IdleInterval>& all_idle,
+                          TimelineAnalysis::Overview& overview);
 
 }  // namespace purlin::analyze

@@ -207,8 +207,8 @@ TimelineAnalysis analyze_timeline(const Profile& profile, PhaseChoice choice) {
     if (choice == PhaseChoice::kSteadyState)
       one_off = find_one_off_gaps(timeline, work, window, chosen.steps.size());
     TimelineAnalysis::Overview overview;
-    out.devices.push_back(
-        measure_device(profile, work, communication, host, window, one_off, out.gaps, overview));
+    out.devices.push_back(measure_device(profile, work, communication, host, window, one_off,
+                                         out.gaps, out.idle, overview));
     out.overview.push_back(std::move(overview));
   }
   if (out.steps.empty() && out.phases.empty())

@@ -98,6 +98,14 @@ struct Gap {  // one idle interval of a device, the longest are kept
   bool one_off = false;       // in no category: DeviceTime::one_off_ns
 };
 
+// Every idle interval of a device's window, in short: what a timeline draws.
+struct IdleInterval {
+  int device = 0;
+  IdleCause cause = IdleCause::kOther;  // of the largest part
+  float share = 0;                      // that part, of the interval: how clear the cause is
+  std::int64_t start_ns = 0, duration_ns = 0;
+};
+
 struct QueueStats {  // of one stream
   int device = 0;
   std::uint32_t process = 0, stream = 0;
@@ -154,6 +162,7 @@ struct TimelineAnalysis {
 
   std::vector<StepTime> device_steps;  // mean step of each device, in the order of devices
   std::vector<Gap> gaps;               // longest first, at most 100
+  std::vector<IdleInterval> idle;      // all of them, by device, in order of time
   std::vector<QueueStats> queues;
   LaunchStats launches;
   std::vector<RepeatedSequence> sequences;  // by total_ns

@@ -2,12 +2,13 @@
 // `purlin diff`: slower and faster kernels between two profiles, with causes.
 #include "analyze/diff/diff.h"
 
-#include "analyze/diff/page.h"
-#include "base/files.h"
+#include "analyze/page/documents.h"
 #include "cli/commands.h"
 #include "cli/frame/command.h"
 #include "cli/frame/next_step.h"
+#include "cli/page/write_page.h"
 #include "cli/profile/files.h"
+#include "cli/profile/measured_ceilings.h"
 
 namespace purlin::cli {
 namespace {
@@ -48,13 +49,16 @@ class DiffCommand : public Command {
     flags.flag("--json", json_,
                {"Print all items as one JSON document", "The schema is purlin.diff/1."});
     flags.flag("--csv", csv_, "Print all items as CSV");
-    flags.option("--html", html_, "Also write one HTML page, which opens offline", "FILE");
+    flags.option("--html", html_,
+                 "Also write a page that opens offline; - for the page alone, on stdout", "FILE");
   }
 
   Result<int> run(Context& context) override {
     if (files_.size() != 2)
       return error(Code::kInvalid, "give two profiles, A and B; {} given", files_.size());
-    if (json_ && csv_) return error(Code::kInvalid, "give one of --json and --csv");
+    if (static_cast<int>(json_) + static_cast<int>(csv_) + static_cast<int>(html_ == "-") > 1)
+      return error(Code::kInvalid, "give one of --json, --csv and --html -");
+    PURLIN_TRY(check_page_path(html_));
     if (top_ < 0) return error(Code::kInvalid, "--top {}: give 0 for all, or how many", top_);
     analyze::DiffUnit unit = analyze::DiffUnit::kAuto;
     if (per_ == "step") {
@@ -72,7 +76,8 @@ class DiffCommand : public Command {
     PURLIN_ASSIGN(analyze::Diff diff, analyze::diff_profiles(profiles[0], profiles[1], unit));
     diff.a.path = files_[0];
     diff.b.path = files_[1];
-    if (!html_.empty()) PURLIN_TRY(write_atomic(html_, analyze::render_diff_page(diff)));
+    if (!html_.empty()) PURLIN_TRY(write_html(context, diff, profiles));
+    if (html_ == "-") return kExitOk;
     if (json_) {
       context.print(analyze::to_json(diff).dump(2) + "\n");
     } else if (csv_) {
@@ -85,6 +90,23 @@ class DiffCommand : public Command {
   }
 
  private:
+  // The page of both profiles, and of their difference.
+  Status write_html(const Context& context, const analyze::Diff& diff,
+                    Profile (&profiles)[2]) const {
+    page::Page page;
+    page.title = files_[0] + " → " + files_[1];
+    page.view = "compare";
+    page.documents.emplace_back("diff", analyze::to_json(diff));
+    for (std::size_t i = 0; i < 2; ++i) {
+      const std::vector<Ceilings> measured = measured_ceilings(profiles[i].environment);
+      PURLIN_ASSIGN(analyze::AnalysedPage side,
+                    analyze::analyse_for_page(std::move(profiles[i]), files_[i], i, measured));
+      page.files.push_back(std::move(side.file));
+      for (page::Document& document : side.documents) page.documents.push_back(std::move(document));
+    }
+    return write_page(context, page, html_);
+  }
+
   std::vector<std::string> files_;
   std::string per_ = "auto", html_;
   int top_ = 10;

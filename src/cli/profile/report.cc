@@ -3,15 +3,16 @@
 #include "analyze/report/report.h"
 
 #include "analyze/advise/advice.h"
+#include "analyze/page/documents.h"
 #include "analyze/phase/slice.h"
-#include "analyze/report/html.h"
 #include "analyze/report/selection.h"
 #include "analyze/report/supplement.h"
 #include "analyze/report/text.h"
-#include "base/files.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/frame/command.h"
 #include "cli/frame/next_step.h"
+#include "cli/page/write_page.h"
 #include "cli/profile/files.h"
 #include "cli/profile/measured_ceilings.h"
 #include "cli/profile/phase_option.h"
@@ -97,16 +98,20 @@ class ReportCommand : public Command {
     }
     if (!device_.empty()) PURLIN_TRY(analyze::keep_device(profile, device_));
     const std::vector<Ceilings> measured = measured_ceilings(profile.environment);
+    Profile whole;  // the page shows the timeline outside of the phase too
+    if (!html_.empty()) whole = profile;
     PURLIN_ASSIGN(analyze::TimelineAnalysis timeline, analyze::select_phase(profile, phase));
     analyze::Report report = analyze::build_report(profile, std::move(timeline), by, measured);
     report.files = files_;
     report.targets = {compute_, memory_};
+    analyze::Advice advice;
     if (!csv_ && kernel_.empty()) {
       analyze::AdviceOptions options;
       options.targets = report.targets;
-      put_advice(analyze::advise(profile, report.timeline, measured, options), report);
+      advice = analyze::advise(profile, report.timeline, measured, options);
+      advice.files = files_;
+      put_advice(advice, report);
     }
-    profile.timeline = {};  // the report holds its results; the second report needs no timeline
     if (!filter_.empty()) PURLIN_TRY(analyze::filter_rows(report, filter_));
     if (sort != analyze::SortBy::kTotal) analyze::sort_rows(report, sort);
     if (!kernel_.empty()) PURLIN_TRY(keep_kernel(report));
@@ -115,17 +120,18 @@ class ReportCommand : public Command {
     } else if (csv_) {
       context.print_data(analyze::to_csv(report));
     } else if (!html_.empty()) {
-      const std::string page = analyze::render_html(
-          report, analyze::build_report(profile, analyze::GroupBy::kLaunch, measured));
-      if (html_ == "-") {
-        context.write(page);
-      } else {
-        PURLIN_TRY(write_atomic(html_, page));
-        context.log.info("page: {}", html_);
-      }
+      const analyze::Report by_launch =
+          analyze::build_rows(profile, analyze::GroupBy::kLaunch, measured);
+      page::Page page;
+      page.title = report.command.empty() ? join(files_, " ") : report.command;
+      page.view = kernel_.empty() ? "overview" : "kernels";
+      page.files.push_back(analyze::page_file(report, join(files_, " ")));
+      page.documents =
+          analyze::documents_of({whole, profile, report, by_launch, advice, measured}, 0);
+      PURLIN_TRY(write_page(context, page, html_));
     } else if (!kernel_.empty()) {
       const analyze::Report by_launch =
-          analyze::build_report(profile, analyze::GroupBy::kLaunch, measured);
+          analyze::build_rows(profile, analyze::GroupBy::kLaunch, measured);
       for (std::size_t i = 0; i < report.kernels.size(); ++i) {
         if (i > 0) context.print("\n");
         context.print(analyze::render_kernel(report.kernels[i], by, by_launch, context.terminal,
@@ -156,10 +162,7 @@ class ReportCommand : public Command {
       if (!(value > 0 && value <= 1))
         return error(Code::kInvalid, "{} {}: give a share of the roof above 0, at most 1", flag,
                      value);
-    if (is_directory(html_))
-      return error(Code::kInvalid, "--html '{}' is a folder: name the file to write, such as {}",
-                   html_, join_path(html_, "report.html"));
-    return Status::ok();
+    return check_page_path(html_);
   }
 
   // Rows of the kernel of --kernel: of this exact name, else of the only name that contains it.

@@ -11,6 +11,8 @@
 #include "cli/frame/events.h"
 #include "cli/frame/interrupt.h"
 #include "cli/frame/next_step.h"
+#include "cli/page/page_views.h"
+#include "cli/page/write_page.h"
 #include "cli/tune/progress_line.h"
 #include "cli/tune/shared_tasks.h"
 #include "cli/tune/target.h"
@@ -18,7 +20,6 @@
 #include "gpu/registry.h"
 #include "guard/arms/snapshot.h"
 #include "measure/binary_cache.h"
-#include "tune/session/page.h"
 #include "tune/session/tune_kernel.h"
 
 namespace purlin::cli {
@@ -202,8 +203,7 @@ class TuneCommand : public Command {
     if (events_.on()) events_.result(document, stopped ? kExitInconclusive : kExitOk);
     if (!json_ && !events_.on() && worked && !stopped) context.print(next_step(next_after()));
     if (!html_.empty() && worked) {
-      PURLIN_ASSIGN(const std::string page, tune::render_page(document));
-      PURLIN_TRY(write_atomic(html_, page));
+      PURLIN_TRY(write_page(context, page_of_document(document), html_));
     }
     if (!output_.empty() && worked) PURLIN_TRY(write_atomic(output_, document.dump(1) + "\n"));
     PURLIN_TRY(status);

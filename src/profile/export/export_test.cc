@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -308,6 +309,7 @@ TEST(ExportPerfetto, EveryEventIsASliceOfATrackThatIsDescribed) {
             if (inner.number == 1) described.insert(inner.value);
         if (field.number == 12)
           for (const Field& entry : parse_message(field.bytes)) {
+            if (entry.number != 2) continue;  // names of events
             std::uint64_t id = 0;
             for (const Field& inner : parse_message(entry.bytes)) {
               if (inner.number == 1) id = inner.value;
@@ -351,6 +353,74 @@ TEST(ExportPerfetto, EveryEventIsASliceOfATrackThatIsDescribed) {
     for (const auto& [id, count] : flows) ends += count - 1;  // each call once, and its work
     EXPECT_EQ(ends, counts.links);
   }
+}
+
+std::vector<Field> packets_of(const std::string& bytes, int number) {
+  std::vector<Field> out;
+  for (const Field& packet : parse_message(bytes))
+    for (const Field& field : parse_message(packet.bytes))
+      if (field.number == number) out.push_back(field);
+  return out;
+}
+
+// Perfetto's page about GPU compute: a stage with its launch, and the row's counters at its end.
+TEST(ExportPerfetto, KernelsAreRenderStagesWithTheirCounters) {
+  Profile profile = small_profile();
+  for (KernelRow& row : profile.kernels) row.counters = {{"dram__bytes.sum", 4096, 1}};
+  const std::string bytes = written(export_perfetto, profile);
+  std::map<std::uint64_t, std::string> counters;
+  std::multiset<double> values;
+  for (const Field& event : packets_of(bytes, 52))
+    for (const Field& field : parse_message(event.bytes)) {
+      if (field.number == 1)
+        for (const Field& spec : parse_message(field.bytes)) {
+          std::uint64_t id = 0;
+          std::string name;
+          for (const Field& inner : parse_message(spec.bytes)) {
+            if (inner.number == 1) id = inner.value;
+            if (inner.number == 2) name = inner.bytes;
+          }
+          counters[id] = name;
+        }
+      if (field.number != 2) continue;
+      std::uint64_t id = 0;
+      for (const Field& inner : parse_message(field.bytes)) {
+        if (inner.number == 1) id = inner.value;
+        if (inner.number == 3 && counters[id] == "dram__bytes.sum")
+          values.insert(std::bit_cast<double>(inner.value));
+      }
+    }
+  const std::vector<Field> stages = packets_of(bytes, 53);
+  std::size_t kernels = 0;
+  for (const Activity& activity : profile.timeline.activities)
+    kernels += activity.kind == ActivityKind::kKernel ? 1 : 0;
+  ASSERT_GT(kernels, 0u);
+  EXPECT_EQ(stages.size(), kernels);
+  EXPECT_EQ(values.count(4096), kernels);
+  std::map<std::string, std::string> said;
+  for (const Field& field : parse_message(stages[0].bytes)) {
+    if (field.number != 6) continue;
+    const std::vector<Field> pair = parse_message(field.bytes);
+    ASSERT_EQ(pair.size(), 2u);
+    said[std::string(pair[0].bytes)] = pair[1].bytes;
+  }
+  EXPECT_EQ(said["kernel_type"], "Compute");
+  EXPECT_TRUE(said.contains("launch__grid_size"));
+  EXPECT_TRUE(said.contains("workgroup_size"));
+}
+
+// Stages are a sample of each row: the slices of the streams are complete.
+TEST(ExportPerfetto, RenderStagesAreBounded) {
+  Profile profile = small_profile();
+  const auto kernel =
+      std::find_if(profile.timeline.activities.begin(), profile.timeline.activities.end(),
+                   [](const Activity& a) { return a.kind == ActivityKind::kKernel; });
+  const Activity one = *kernel;
+  profile.timeline.activities.assign(500, one);
+  for (std::size_t i = 0; i < 500; ++i)
+    profile.timeline.activities[i].start_ns = 1000 * static_cast<std::int64_t>(i);
+  const std::string bytes = written(export_perfetto, profile);
+  EXPECT_EQ(packets_of(bytes, 53).size(), 100u);
 }
 
 TEST(ExportCsv, OneLineForEachActivity) {

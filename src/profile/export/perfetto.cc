@@ -4,6 +4,8 @@
 // The few fields used are named below; docs/formats/export.md lists them.
 #include "base/text.h"
 #include "profile/export/events.h"
+#include "profile/export/perfetto_gpu.h"
+#include "profile/export/protobuf.h"
 
 #include <algorithm>
 #include <set>
@@ -28,50 +30,22 @@ constexpr std::uint64_t kSliceBegin = 1, kSliceEnd = 2;
 constexpr std::uint64_t kStateCleared = 1, kNeedsState = 2;  // TracePacket::sequence_flags
 constexpr std::uint64_t kSequence = 1;
 
-// A protobuf message in the making.
-class Message {
- public:
-  Message& number(int field, std::uint64_t value) {
-    varint(static_cast<std::uint64_t>(field) << 3);
-    varint(value);
-    return *this;
-  }
-  Message& fixed64(int field, std::uint64_t value) {
-    varint(static_cast<std::uint64_t>(field) << 3 | 1);
-    for (int i = 0; i < 8; ++i) bytes_ += static_cast<char>(value >> (8 * i) & 0xFF);
-    return *this;
-  }
-  Message& bytes(int field, std::string_view value) {
-    varint(static_cast<std::uint64_t>(field) << 3 | 2);
-    varint(value.size());
-    bytes_ += value;
-    return *this;
-  }
-  Message& message(int field, const Message& value) { return bytes(field, value.bytes_); }
-  const std::string& data() const { return bytes_; }
-  void clear() { bytes_.clear(); }
-
- private:
-  void varint(std::uint64_t value) {
-    for (; value >= 0x80; value >>= 7) bytes_ += static_cast<char>((value & 0x7F) | 0x80);
-    bytes_ += static_cast<char>(value);
-  }
-  std::string bytes_;
-};
-
 class PerfettoWriter {
  public:
   PerfettoWriter(const Profile& profile, const ExportSink& sink)
       : profile_(profile),
         timeline_(profile.timeline),
         buffer_(sink),
-        tracks_([this](std::size_t track, std::int64_t end) { end_slice(track, end); }) {}
+        tracks_([this](std::size_t track, std::int64_t end) { end_slice(track, end); }),
+        gpu_(profile) {}
 
   Result<ExportCounts> write() {
     linked_ = linked_calls(timeline_);
     shared_ = shared_devices(timeline_);
     // Timestamps are unsigned there: only a clock that runs below zero is moved.
     base_ = std::min<std::int64_t>(0, earliest(timeline_));
+    const std::int64_t first_event = std::max<std::int64_t>(earliest(timeline_), 0);
+    for (const Message& packet : gpu_.begin(static_cast<std::uint64_t>(first_event))) put(packet);
     Message first;  // interned names are counted from here
     first.number(field::kSequenceId, kSequence).number(field::kSequenceFlags, kStateCleared);
     put(first);
@@ -200,6 +174,11 @@ class PerfettoWriter {
     packet.message(field::kTrackEvent, slice);
     put(packet);
     ++counts_.events;
+    if (event.activity != nullptr && event.activity->kind == ActivityKind::kKernel)
+      for (const Message& of_gpu : gpu_.launch(*event.activity, name_of(event),
+                                               static_cast<std::uint64_t>(event.begin - base_),
+                                               static_cast<std::uint64_t>(event.end - base_)))
+        put(of_gpu);
   }
 
   void end_slice(std::size_t track, std::int64_t end) {
@@ -223,6 +202,7 @@ class PerfettoWriter {
   std::set<std::uint64_t> owners_;
   std::size_t described_ = 0;
   std::int64_t base_ = 0;
+  PerfettoGpu gpu_;
 };
 
 }  // namespace

@@ -2,7 +2,6 @@
 // One notion of a config's time: text, page and JSON of the same session agree.
 #include "tune/session/ranking.h"
 
-#include "tune/session/page.h"
 #include "tune/session/report.h"
 #include "tune/space/build.h"
 #include "tune/space/published_spaces.h"
@@ -76,17 +75,6 @@ TEST_F(RankingTest, TheDocumentRanksByTheFinals) {
   EXPECT_EQ(evaluations[3]["from"].as_string(), "search");
   EXPECT_EQ(evaluations[3].find("search"), nullptr);
   EXPECT_NEAR(json["worst_over_best"].as_double(), 1.0 / 0.7, 1e-9);
-}
-
-TEST_F(RankingTest, ThePageHasTheOrderOfTheText) {
-  const Result<std::string> page = render_page(document());
-  ASSERT_TRUE(page.is_ok()) << page.status().message();
-  const std::size_t best = page->find("<td>1.236 ms</td><td>1.00x</td><td>best</td><td>A=2 B=0");
-  const std::size_t second = page->find("<td>1.300 ms</td>"),
-                    search = page->find("<td>search</td>");
-  EXPECT_NE(best, std::string::npos) << *page;
-  EXPECT_LT(best, second);
-  EXPECT_LT(second, search);
 }
 
 TEST_F(RankingTest, ADefaultThatStaysIsNoSpeedup) {

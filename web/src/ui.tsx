@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small parts that all views share.
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { percent } from "./format";
+import { go, link } from "./url";
+
+const classes = new Set(["gemm", "conv", "attention", "norm", "softmax", "elementwise", "reduction", "copy",
+  "layout", "optimizer", "embedding", "communication"]);
+// The style class that gives --hue the colour of an op class.
+export const hue = (opClass: string) => "hue-" + (classes.has(opClass) ? opClass : "other");
+
+export function Tip(props: { text: string; children: ComponentChildren }) {
+  return <abbr class="tip" title={props.text}>{props.children}</abbr>;
+}
+
+export function Stat(props: { name: string; value: ComponentChildren; note?: ComponentChildren; title?: string; tone?: string }) {
+  return (
+    <div class={"stat " + (props.tone ?? "")} title={props.title}>
+      <dt>{props.name}</dt>
+      <dd>{props.value}{props.note != null && <small>{props.note}</small>}</dd>
+    </div>
+  );
+}
+
+export function Section(props: { title: ComponentChildren; id?: string; note?: ComponentChildren; tools?: ComponentChildren; class?: string; children: ComponentChildren }) {
+  return (
+    <section class={"card " + (props.class ?? "")} id={props.id}>
+      <header>
+        <h2>{props.title}</h2>
+        {props.note && <p class="note">{props.note}</p>}
+        {props.tools && <div class="tools">{props.tools}</div>}
+      </header>
+      {props.children}
+    </section>
+  );
+}
+
+export function ShareBar(props: { value: number; of?: number; class?: string; label?: string }) {
+  const width = Math.max(0, Math.min(1, props.value / (props.of || 1)));
+  return (
+    <span class={"sharebar " + (props.class ?? "")}>
+      <i style={{ width: `${100 * width}%` }} />
+      <b>{props.label ?? percent(props.value)}</b>
+    </span>
+  );
+}
+
+// A share of a limit. Absent: not known.
+export function Meter(props: { value: number | null | undefined; grade?: string }) {
+  if (props.value == null) return <span class="faint">–</span>;
+  return (
+    <span class={"meter " + (props.grade ?? "")}>
+      <span><i style={{ width: `${100 * Math.min(1, props.value)}%` }} /></span>
+      {percent(props.value, 0)}
+    </span>
+  );
+}
+
+export function Bound(props: { kernel: any }) {
+  const from = props.kernel.roof?.bound_from;
+  const guess = from === "op_class";
+  if (!props.kernel.bound || props.kernel.bound === "unknown") return <span class="faint">unknown</span>;
+  return (
+    <span class={"bound " + props.kernel.bound + (guess ? " guess" : "")}
+      title={guess ? "A guess from the usual behaviour of such kernels" : props.kernel.roof?.evidence}>
+      {props.kernel.bound}
+    </span>
+  );
+}
+
+export function Spark(props: { values?: number[] }) {
+  const values = props.values;
+  if (!values || !values.some((v) => v > 0)) return <span class="faint">–</span>;
+  const most = Math.max(...values), width = 72, height = 18, step = width / values.length;
+  const points = values.map((v, i) => `${(i * step).toFixed(1)},${(height - 1 - (height - 2) * v / most).toFixed(1)} ${((i + 1) * step).toFixed(1)},${(height - 1 - (height - 2) * v / most).toFixed(1)}`).join(" ");
+  return (
+    <svg class="spark" viewBox={`0 0 ${width} ${height}`} width={width} height={height} aria-hidden="true">
+      <polygon points={`0,${height} ${points} ${width},${height}`} />
+    </svg>
+  );
+}
+
+// low – mid – high on an axis from 0 to `of`.
+export function Interval(props: { low: number; mid: number; high: number; of: number; label: string }) {
+  const at = (value: number) => `${Math.max(0, Math.min(100, 100 * value / (props.of || 1)))}%`;
+  const low = Math.max(0, Math.min(1, props.low / props.of)), high = Math.max(0, Math.min(1, props.high / props.of));
+  return (
+    <span class="interval" role="img" aria-label={props.label} title={props.label}>
+      <i style={{ left: `${100 * low}%`, width: `${Math.max(0.5, 100 * (high - low))}%` }} />
+      <b style={{ left: at(props.mid) }} />
+    </span>
+  );
+}
+
+export function Notice(props: { tone?: "info" | "warn" | "bad"; children: ComponentChildren }) {
+  return <div class={"notice " + (props.tone ?? "info")} role="note">{props.children}</div>;
+}
+
+export function Empty(props: { title: string; children?: ComponentChildren }) {
+  return <div class="empty"><h2>{props.title}</h2><p>{props.children}</p></div>;
+}
+
+export function KernelLink(props: { id?: string; children: ComponentChildren; class?: string; title?: string }) {
+  if (!props.id) return <span class={props.class} title={props.title}>{props.children}</span>;
+  return <a href={link("kernels", props.id)} class={props.class} title={props.title}>{props.children}</a>;
+}
+
+export function Choice<T extends string>(props: { label: string; value: T; options: [T, string][]; onChange: (value: T) => void }) {
+  return (
+    <div class="choice" role="group" aria-label={props.label}>
+      {props.options.map(([value, text]) => (
+        <button type="button" aria-pressed={value === props.value} onClick={() => props.onChange(value)}>{text}</button>
+      ))}
+    </div>
+  );
+}
+
+// The value of a promise: undefined while it loads; a failure is thrown to the view's boundary.
+export function useLoaded<T>(load: () => Promise<T>, keys: unknown[]): T | undefined {
+  const [state, setState] = useState<{ value?: T; error?: unknown; keys?: unknown[] }>({});
+  useEffect(() => {
+    let wanted = true;
+    load().then((value) => wanted && setState({ value, keys }), (error) => wanted && setState({ error }));
+    return () => { wanted = false; };
+  }, keys);
+  if (state.error) throw state.error;
+  return state.keys && state.keys.every((key, i) => key === keys[i]) ? state.value : undefined;
+}
+
+export const Loading = () => <div class="loading" role="status">Loading…</div>;
+export const openKernel = (id: string) => go("kernels", id);
