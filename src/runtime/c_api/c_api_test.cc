@@ -403,4 +403,23 @@ TEST(CApi, LookupsGoOnDuringReloads) {
 }
 
 }  // namespace
+TEST(CApi, ADuelFindsAWinnerThatNoLongerWins) {
+  purlin_duel* duel = nullptr;
+  ASSERT_EQ(purlin_duel_open(&duel), PURLIN_OK);
+  EXPECT_EQ(purlin_duel_ratio(duel), 1);
+  // Noise of 3 % around equal times raises no alarm; a winner 10 % slower is found soon.
+  const double noise[] = {1.0, 1.03, 0.97, 1.01, 0.99};
+  for (int i = 0; i < 2000; ++i)
+    EXPECT_EQ(purlin_duel_add(duel, noise[i % 5], noise[(i * 3 + 1) % 5]), 0);
+  EXPECT_EQ(purlin_duel_add(duel, 0, 1), 0) << "no time, no sample";
+  EXPECT_EQ(purlin_duel_samples(duel), 2000u);
+  int until = 0;
+  while (until < 500 && purlin_duel_add(duel, 1.1 * noise[until % 5], noise[(until + 2) % 5]) == 0)
+    ++until;
+  EXPECT_LT(until, 200);
+  purlin_duel_close(duel);
+  EXPECT_EQ(purlin_duel_add(nullptr, 1, 1), 0);
+  EXPECT_EQ(purlin_duel_open(nullptr), PURLIN_INVALID);
+}
+
 }  // namespace purlin
