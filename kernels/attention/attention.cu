@@ -134,15 +134,33 @@ __device__ __forceinline__ void shrink_sums(float (&sum)[HEAD / 2], const float 
   for (int i = 0; i < HEAD / 2; ++i) sum[i] *= shrink[i / 2 % 2];
 }
 
+// The consumers take turns at the tensor cores, so that one computes its softmax while the next
+// multiplies. Each has a barrier, at which the one before it arrives.
+struct Turns {
+  int consumer;
+  __device__ __forceinline__ void begin() const {
+    if (TURNS && CONSUMERS > 1 && consumer == CONSUMERS - 1) arrive_at_threads(1, 256);
+  }
+  __device__ __forceinline__ void wait() const {
+    if (TURNS && CONSUMERS > 1) sync_threads(1 + consumer, 256);
+  }
+  __device__ __forceinline__ void pass_on() const {
+    if (TURNS && CONSUMERS > 1) arrive_at_threads(1 + (consumer + 1) % CONSUMERS, 256);
+  }
+};
+
 __device__ __forceinline__ void release(u32 empty) {
   if (threadIdx.x % 128 == 0) arrive(empty);
 }
 
 __device__ __forceinline__ void consume(bf16* __restrict__ O, u32 q, u32 q_barrier, Tiles at,
-                                        int head, int row, int count, int S, float scale) {
+                                        int consumer, int head, int row, int count, int S,
+                                        float scale) {
   float score[BKV / 2], sum[HEAD / 2] = {}, shrink[2];
   u32 weights[BKV / 4];
   Softmax softmax;
+  const Turns turns{consumer};
+  turns.begin();
   wait_for(q_barrier, 0);
 #if OVERLAP
   // The scores of the next tile are computed while this tile's weights meet V, and the softmax of
@@ -160,6 +178,7 @@ __device__ __forceinline__ void consume(bf16* __restrict__ O, u32 q, u32 q_barri
   to_weights(score, weights);
   for (int i = 0; i + 1 < count; ++i) {
     at.wait_full();
+    turns.wait();
     pin(score);
     begin_products();
     start_scores(score, q, at.tile());
@@ -170,6 +189,7 @@ __device__ __forceinline__ void consume(bf16* __restrict__ O, u32 q, u32 q_barri
     pin(sum);
     start_output(sum, weights, at.tile());
     end_product_group();
+    turns.pass_on();
     wait_for_products<1>();
     pin(score);
     release(k_empty);
@@ -244,8 +264,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
   __syncthreads();
 
   // With a causal mask the last rows have most work, so they start first.
-  const int head = blockIdx.y;
-  const int tile = CAUSAL ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
+  const int head = HEADS_FIRST ? blockIdx.x : blockIdx.y;
+  const int tiles = HEADS_FIRST ? gridDim.y : gridDim.x;
+  const int in_order = HEADS_FIRST ? blockIdx.y : blockIdx.x;
+  const int tile = CAUSAL ? tiles - 1 - in_order : in_order;
   const int row = tile * BQ;
   const int keys = CAUSAL ? min(S, row + BQ) : S;
   const int count = (keys + BKV - 1) / BKV;
@@ -256,7 +278,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
   } else {
     if (CONSUMERS > 1) take_registers<CONSUMERS == 3 ? 160 : 240>();
     const float scale = 1.4426950408889634f * rsqrtf((float)D);  // of powers of two
-    consume(O, q + (group - 1) * (64 * 128), q_barrier, at, head, row + (group - 1) * 64, count, S,
-            scale);
+    const int consumer = group - 1;
+    consume(O, q + consumer * (64 * 128), q_barrier, at, consumer, head, row + consumer * 64, count,
+            S, scale);
   }
 }

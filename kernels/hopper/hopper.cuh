@@ -80,9 +80,13 @@ __device__ __forceinline__ void publish_stores() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-// A barrier of some of the block's warps; 0 is that of __syncthreads.
+// A barrier of some of the block's warps, those that only arrive included; 0 is that of
+// __syncthreads.
 __device__ __forceinline__ void sync_threads(int barrier, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
+}
+__device__ __forceinline__ void arrive_at_threads(int barrier, int threads) {
+  asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
 }
 
 // The two barriers of each stage of a pipeline: `full` when its copies have arrived, `empty` when

@@ -91,12 +91,13 @@ def autotune(configs=None, key=None, prune_configs_by=None, reset_to_zero=None, 
 
     In place of `configs`, a space to search (purlin.triton_space):
 
-    space        parameter -> list of values. num_warps, num_stages, num_ctas and maxnreg are
-                 Triton's, the others are arguments of the kernel.
+    space        parameter -> list of values. A parameter is an argument of the kernel, or one of
+                 Triton's num_warps, num_stages, num_ctas and maxnreg.
+
     constraints  expressions over parameters and key arguments that a config must fulfil.
     limits       expressions over registers, spills and shared_bytes of a compiled config.
-    default      the config of an untuned program, which is measured first and verified against
-                 (None: the first value of each list).
+    default      the config of an untuned program (None: the first value of each list). It is
+                 measured first, and the others are verified against it.
     budget       evaluations, or a text such as "60s" or "200,60s".
     strategy     as `purlin tune --strategy`.
     """
@@ -529,19 +530,33 @@ def known_failure(problem):
         or type(problem).__name__ == "PTXASError"
 
 
+# Cycles for which the device waits while the host queues a set of samples; grows as needed.
+_gate_cycles = [1 << 21]
+_MOST_GATE_CYCLES = 1 << 27
+
+
 def timed_out_of_cache(launch, count):
-    """Milliseconds of launches that find their inputs in memory, as Triton's do_bench times them. All are queued
-    before the first is read, so that the host's time does not count."""
+    """Milliseconds of launches that find their inputs in memory, as Triton's do_bench times them. The device
+    waits until all are queued, so that the host's time does not count, even if other threads slow it down."""
     driver = getattr(getattr(triton.runtime, "driver", None), "active", None)
     empty = driver.get_empty_cache_for_benchmark() if hasattr(driver, "get_empty_cache_for_benchmark") else None
-    events = []
-    for _ in range(count):
-        if empty is not None:
-            driver.clear_cache(empty) if hasattr(driver, "clear_cache") else empty.zero_()
-        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        start.record()
-        launch()
-        end.record()
-        events.append((start, end))
-    torch.cuda.synchronize()
-    return [start.elapsed_time(end) for start, end in events]
+    wait = getattr(torch.cuda, "_sleep", None)
+    while True:
+        gate = torch.cuda.Event(enable_timing=True)
+        if wait is not None:
+            wait(_gate_cycles[0])
+        gate.record()
+        events = []
+        for _ in range(count):
+            if empty is not None:
+                driver.clear_cache(empty) if hasattr(driver, "clear_cache") else empty.zero_()
+            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            start.record()
+            launch()
+            end.record()
+            events.append((start, end))
+        late = wait is not None and gate.query()
+        torch.cuda.synchronize()
+        if not late or _gate_cycles[0] >= _MOST_GATE_CYCLES:
+            return [start.elapsed_time(end) for start, end in events]
+        _gate_cycles[0] *= 4

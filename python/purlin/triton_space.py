@@ -11,6 +11,7 @@ Thread-safety and failure: as purlin.triton_autotune. An error of the default co
 """
 import concurrent.futures
 import os
+import sys
 import warnings
 
 import torch
@@ -23,6 +24,7 @@ from .triton_autotune import Autotuner, known_failure, timed_out_of_cache
 
 _OF_TRITON = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 _SAMPLES = 5
+_SWITCH_S = 2e-4
 _LIMIT_NAMES = ("registers", "spills", "shared_bytes")
 
 
@@ -148,6 +150,9 @@ class _Search:
         self._kernel, self._tuner, self._args, self._kwargs = kernel, tuner, args, kwargs
         self._space = kernel._purlin.space
         self._pool = concurrent.futures.ThreadPoolExecutor(jobs)
+        # Compiling threads hold the interpreter for this long before a measurement goes on.
+        self._interval = sys.getswitchinterval()
+        sys.setswitchinterval(min(self._interval, _SWITCH_S))
         self._compiling = {}  # a config's text -> future of the compiled kernel
         self._tried = set()
         self._outputs = kernel._outputs(args, kwargs) if kernel._purlin.verify else None
@@ -160,6 +165,7 @@ class _Search:
 
     def close(self):
         self._pool.shutdown(wait=False, cancel_futures=True)
+        sys.setswitchinterval(self._interval)
         if self._outputs is not None:
             self._outputs.restore()
 

@@ -377,6 +377,16 @@ class AutotuneTest(WithCache):
         self.assertEqual(kernel.best_config.kwargs, {"BLOCK": 16})
         self.assertEqual(sum("differs from the first" in str(w.message) for w in self.warned), 2)
 
+    def test_an_output_that_had_its_contents_before_is_compared_too(self):
+        def work(x, out, options):
+            out.values[:] = [(2 if options["BLOCK"] != 64 else 3) * v for v in x.values]
+
+        kernel, _ = self.kernel(work)
+        x, out = torch.Tensor(range(4)), torch.Tensor([0.0, 2.0, 4.0, 6.0])
+        kernel[(1,)](x, out, 4)
+        self.assertNotEqual(kernel.best_config.kwargs, {"BLOCK": 64})
+        self.assertEqual((x.values, out.values), ([0, 1, 2, 3], [0, 2, 4, 6]))
+
     def test_a_kernel_that_works_in_place_is_run_as_often_as_the_program_asks(self):
         def work(x, out, options):
             out.values[:] = [o + 2 * v for o, v in zip(out.values, x.values)]

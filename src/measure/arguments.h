@@ -39,7 +39,7 @@ class Arguments {
   Status take_reference(const std::function<Status()>& run);
 
   // The launch arguments for a config: `names` picks those of the reference, in that order; empty:
-  // all. Tensor maps are for the kernel; a reference of its own source takes addresses.
+  // all. Tensor maps are for the kernel. A reference with a separate source takes addresses.
   Result<std::vector<gpu::KernelArgument>> bind(const Scope& scope,
                                                 const std::vector<std::string>& names = {});
 

@@ -279,7 +279,7 @@ TEST_F(CudaDeviceTest, AKernelTakesABufferAsATensorMap) {
   EXPECT_EQ(device_->run(launch_).message(), "kernel argument 0 has 128 bytes, the launch gives 8");
   launch_.arguments[0].tensor_map =
       std::make_shared<TensorMap>(TensorMap{Dtype::kF32, {8, 64}, {4, 32}, 128});
-  // Other arguments of the same launch have maps of their own places.
+  // Further sets of arguments have other places, and therefore other maps.
   launch_.further_arguments = {launch_.arguments};
   launch_.further_arguments[0][0].offset = 512;
   driver_.launch_values.clear();
