@@ -73,18 +73,19 @@ def main():
             backends = {one: min(before[one], after[one]) for one in before if one in after}
             fastest = min(backends, key=backends.get)
             flops = (2 if causal else 4) * shape["HEADS"] * shape["S"] ** 2 * shape["D"]
-            best, default = document["best"], document["default"]
+            best, default = document["best"], document.get("default")  # HEAD=128 is none for D=64
             statuses = [one["status"] for one in document["evaluations"]]
             rows.append({
                 "kernel": name, "shape": shape, "evaluations": len(statuses), "ok": statuses.count("ok"),
                 "config": best["config"], "ms": best["time_ms"], "tflops": flops / best["time_ms"] / 1e9,
-                "default_ms": default["time_ms"], "default_over_best": default["time_ms"] / best["time_ms"],
+                "default_ms": default and default["time_ms"],
+                "default_over_best": default and default["time_ms"] / best["time_ms"],
                 "sdpa_ms": backends, "fastest": fastest,
                 "fastest_tflops": flops / backends[fastest] / 1e9,
                 "fastest_over_tuned": backends[fastest] / best["time_ms"]})
             row = rows[-1]
             print(f"{name:17s} {text}: {row['tflops']:.1f} TFLOP/s, {fastest} {row['fastest_tflops']:.1f}, ratio "
-                  f"{row['fastest_over_tuned']:.3f}, default/best {row['default_over_best']:.2f}, {row['config']}",
+                  f"{row['fastest_over_tuned']:.3f}, default/best {row['default_over_best']}, {row['config']}",
                   flush=True)
     if options.output:
         with open(options.output, "w") as file:

@@ -27,7 +27,7 @@ class Case:
         torch.manual_seed(0)
         from purlin.triton_space import Space
 
-        config = Space(self.SPACE, (), (), self.DEFAULT, 1, "auto").config(self.DEFAULT)
+        config = Space(self.SPACE).config(self.DEFAULT)
         self.kernel[self.grid](*self.arguments, **config.all_kwargs())
         torch.cuda.synchronize()
         self.compare()

@@ -6,7 +6,7 @@
 
 For each kernel, in one process and in this order, every way with an empty cache of compiled kernels:
 
-purlin      the search, `--budget` evaluations
+purlin      the search, `--budget` evaluations, and again with other seeds (compiled kernels are then known)
 list        @triton.autotune over a list as tutorials have it
 exhaustive  every config of the space: compiled by as many processes as there are cores, then timed in turn
 finals      the choice of either way and the ten fastest of the whole space, timed in turns, 30 samples each
@@ -45,7 +45,7 @@ def compile_share(work):
     from purlin.triton_space import Space
 
     case = kernels.CASES[name]()
-    space, failed = Space(case.SPACE, (), (), None, 1, "auto"), 0
+    space, failed = Space(case.SPACE), 0
     for config in share:
         try:
             case.kernel.warmup(*case.arguments, grid=(1,), **space.config(config).all_kwargs())
@@ -58,6 +58,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--kernels", default="matmul,attention,layernorm,grouped")
     parser.add_argument("--budget", type=int, default=60)
+    parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=400)
     parser.add_argument("-o", "--output", required=True)
     options = parser.parse_args()
@@ -66,13 +67,13 @@ def main():
         if time.time() - start > options.seconds:
             print("out of time before", name)
             break
-        row = measure(name, options.budget)
+        row = measure(name, options.budget, options.seeds)
         with open(options.output, "a") as file:
             file.write(json.dumps(row) + "\n")
         print(json.dumps({k: v for k, v in row.items() if k not in ("times_ms",)}), flush=True)
 
 
-def measure(name, budget):
+def measure(name, budget, seeds):
     folder = tempfile.mkdtemp(prefix="triton-")
     os.environ["TRITON_CACHE_DIR"] = os.path.join(folder, "searched")
     import torch
@@ -88,14 +89,16 @@ def measure(name, budget):
     row = {"kernel": name, "shape": case.SHAPE, "space": len(everything), "budget": budget,
            "gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "triton": triton.__version__}
 
-    tuned = purlin.autotune(key=case.KEY, space=case.SPACE, constraints=case.CONSTRAINTS, default=case.DEFAULT,
-                            budget=budget, cache=os.path.join(folder, "cache"))(case.kernel)
-    begin = time.time()
-    tuned[case.grid](*case.arguments)
-    torch.cuda.synchronize()
-    row["purlin_s"] = round(time.time() - begin, 2)
-    row["search"] = tuned.purlin_search
-    values = {n: tuned.best_config.all_kwargs()[n] for n in case.SPACE}
+    row["searches"], found = [], []
+    for seed in range(1, seeds + 1):
+        tuned = purlin.autotune(
+            key=case.KEY, space=case.SPACE, constraints=case.CONSTRAINTS, default=case.DEFAULT, budget=budget,
+            seed=seed, cache=os.path.join(folder, "cache-%d" % seed))(case.kernel)
+        begin = time.time()
+        tuned[case.grid](*case.arguments)
+        torch.cuda.synchronize()
+        row["searches"].append(dict(tuned.purlin_search, seconds=round(time.time() - begin, 2)))
+        found.append({n: tuned.best_config.all_kwargs()[n] for n in case.SPACE})
 
     os.environ["TRITON_CACHE_DIR"] = os.path.join(folder, "listed")
     fresh = kernels.CASES[name]()
@@ -126,11 +129,13 @@ def measure(name, budget):
             if "illegal" in str(problem):
                 raise
     row["exhaustive_s"] = round(time.time() - begin, 2)
-    times.sort()
     row["worked"] = len(times)
-    row["times_ms"] = [round(time_ms, 6) for time_ms, _ in times]
+    by_index = {index: round(time_ms, 6) for time_ms, index in times}
+    row["times_ms"] = [by_index.get(index) for index in range(len(everything))]  # in the order of configs_of
+    times.sort()
 
-    finalists = {"purlin": values, "list": by_list, "default": dict(case.DEFAULT)}
+    finalists = {"list": by_list, "default": dict(case.DEFAULT)}
+    finalists.update(("seed %d" % (place + 1), values) for place, values in enumerate(found))
     finalists.update(("best %d" % place, everything[index]) for place, (_, index) in enumerate(times[:10]))
     samples = {label: [] for label in finalists}
     for _ in range(6):
@@ -138,9 +143,10 @@ def measure(name, budget):
             samples[label] += timed_out_of_cache(lambda: launch(config), 5)
     medians = {label: statistics.median(one) for label, one in samples.items()}
     best = min(medians.values())
-    row.update(best_ms=best, purlin_ms=medians["purlin"], list_ms=medians["list"], default_ms=medians["default"],
-               found=round(best / medians["purlin"], 4), found_by_list=round(best / medians["list"], 4),
-               config=values, best_config=finalists[min(medians, key=medians.get)])
+    of_seeds = [medians["seed %d" % (place + 1)] for place in range(seeds)]
+    row.update(best_ms=best, purlin_ms=of_seeds, list_ms=medians["list"], default_ms=medians["default"],
+               found=[round(best / one, 4) for one in of_seeds], found_by_list=round(best / medians["list"], 4),
+               configs=found, best_config=finalists[min(medians, key=medians.get)])
     return row
 
 

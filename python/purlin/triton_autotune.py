@@ -27,6 +27,7 @@ import functools
 import json
 import os
 import threading
+import time
 import warnings
 
 import torch
@@ -79,7 +80,7 @@ def autotune(configs=None, key=None, prune_configs_by=None, reset_to_zero=None, 
              pre_hook=None, post_hook=None, warmup=None, rep=None, use_cuda_graph=False,
              do_bench=None, cache_results=False, *, cache=None, buckets=None, verify=True,
              tolerance=None, jobs=None, shadow=None, space=None, constraints=(), limits=(),
-             default=None, budget=60, strategy="auto"):
+             default=None, budget=60, strategy="auto", seed=1):
     """As @triton.autotune, and:
 
     cache      directory of the config cache (None: $PURLIN_CACHE, else the user's).
@@ -94,12 +95,14 @@ def autotune(configs=None, key=None, prune_configs_by=None, reset_to_zero=None, 
     space        parameter -> list of values. A parameter is an argument of the kernel, or one of
                  Triton's num_warps, num_stages, num_ctas and maxnreg.
 
-    constraints  expressions over parameters and key arguments that a config must fulfil.
-    limits       expressions over registers, spills and shared_bytes of a compiled config.
+    constraints  Expressions over parameters and key arguments that a config must fulfil.
+
+    limits       Expressions over registers, spills and shared_bytes of a compiled config.
+
     default      the config of an untuned program (None: the first value of each list). It is
                  measured first, and the others are verified against it.
     budget       evaluations, or a text such as "60s" or "200,60s".
-    strategy     as `purlin tune --strategy`.
+    strategy     as `purlin tune --strategy`; `seed` as its --seed.
     """
     if (configs is None) == (space is None):
         raise ValueError("purlin.autotune takes either configs or a space")
@@ -111,7 +114,7 @@ def autotune(configs=None, key=None, prune_configs_by=None, reset_to_zero=None, 
         if space is not None:
             from .triton_space import Space, SpaceAutotuner
 
-            options.space = Space(space, constraints, limits, default, budget, strategy)
+            options.space = Space(space, constraints, limits, default, budget, strategy, seed)
             made, first = SpaceAutotuner, [options.space.config(options.space.default)]
         return made(fn, fn.arg_names, first, key or [], reset_to_zero, restore_value, pre_hook=pre_hook,
                     post_hook=post_hook, prune_configs_by=prune_configs_by, warmup=warmup, rep=rep,
@@ -530,9 +533,9 @@ def known_failure(problem):
         or type(problem).__name__ == "PTXASError"
 
 
-# Cycles for which the device waits while the host queues a set of samples; grows as needed.
-_gate_cycles = [1 << 21]
-_MOST_GATE_CYCLES = 1 << 27
+# The device waits for so many seconds while the host queues a set of samples. Follows the host's pace.
+_gate_s = [1e-3]
+_LEAST_GATE_S, _MOST_GATE_S, _CYCLES_PER_S = 5e-4, 0.1, 2e9
 
 
 def timed_out_of_cache(launch, count):
@@ -542,9 +545,9 @@ def timed_out_of_cache(launch, count):
     empty = driver.get_empty_cache_for_benchmark() if hasattr(driver, "get_empty_cache_for_benchmark") else None
     wait = getattr(torch.cuda, "_sleep", None)
     while True:
-        gate = torch.cuda.Event(enable_timing=True)
+        gate, begin = torch.cuda.Event(enable_timing=True), time.perf_counter()
         if wait is not None:
-            wait(_gate_cycles[0])
+            wait(int(_gate_s[0] * _CYCLES_PER_S))
         gate.record()
         events = []
         for _ in range(count):
@@ -555,8 +558,9 @@ def timed_out_of_cache(launch, count):
             launch()
             end.record()
             events.append((start, end))
-        late = wait is not None and gate.query()
+        late, before = wait is not None and gate.query(), _gate_s[0]
+        needed = 2 * (time.perf_counter() - begin)
         torch.cuda.synchronize()
-        if not late or _gate_cycles[0] >= _MOST_GATE_CYCLES:
+        _gate_s[0] = min(max(needed, _LEAST_GATE_S), _MOST_GATE_S)
+        if not late or before >= _MOST_GATE_S:
             return [start.elapsed_time(end) for start, end in events]
-        _gate_cycles[0] *= 4

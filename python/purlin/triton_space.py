@@ -29,13 +29,14 @@ _LIMIT_NAMES = ("registers", "spills", "shared_bytes")
 
 
 class Space:
-    """What the decorator was given: parameters, constraints, limits, default, budget and strategy."""
+    """What the decorator was given: parameters, constraints, limits, default, budget, strategy and seed."""
 
-    def __init__(self, parameters, constraints, limits, default, budget, strategy):
+    def __init__(self, parameters, constraints=(), limits=(), default=None, budget=60, strategy="auto", seed=1):
         self.parameters = {name: list(values) for name, values in parameters.items()}
         if not all(self.parameters.values()) or not self.parameters:
             raise ValueError("purlin.autotune: each parameter of the space needs values")
         self.constraints, self.budget, self.strategy = list(constraints), str(budget), strategy
+        self.seed = seed
         self.limits = [(text, compile(text, text, "eval")) for text in limits]
         self.default = {name: values[0] for name, values in self.parameters.items()}
         for name, value in (default or {}).items():
@@ -113,7 +114,7 @@ class SpaceAutotuner(Autotuner):
 
     def _search(self, args, kwargs, key, cache, problem):
         space, jobs = self._purlin.space, self._purlin.jobs or min(os.cpu_count() or 1, 16)
-        options = {"budget": space.budget, "strategy": space.strategy, "lookahead": jobs}
+        options = {"budget": space.budget, "strategy": space.strategy, "lookahead": jobs, "seed": space.seed}
         desc = None
         if key is not None:
             device = dict({n: key[n] for n in ("backend", "arch", "toolkit", "driver")}, model=key["device"])
