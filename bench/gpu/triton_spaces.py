@@ -70,7 +70,7 @@ def main():
         row = measure(name, options.budget, options.seeds)
         with open(options.output, "a") as file:
             file.write(json.dumps(row) + "\n")
-        print(json.dumps({k: v for k, v in row.items() if k not in ("times_ms",)}), flush=True)
+        print(json.dumps({k: v for k, v in row.items() if k not in ("times_ms", "parameters")}), flush=True)
 
 
 def measure(name, budget, seeds):
@@ -86,7 +86,8 @@ def measure(name, budget, seeds):
     case = kernels.CASES[name]()
     case.check_default()
     everything = list(configs_of(case))
-    row = {"kernel": name, "shape": case.SHAPE, "space": len(everything), "budget": budget,
+    row = {"kernel": name, "shape": case.SHAPE, "parameters": case.SPACE, "constraints": case.CONSTRAINTS,
+           "default": case.DEFAULT, "space": len(everything), "budget": budget,
            "gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "triton": triton.__version__}
 
     row["searches"], found = [], []
