@@ -6,6 +6,7 @@
 #include "gpu/fake/fake_device.h"
 #include "measure/binary_cache.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstring>

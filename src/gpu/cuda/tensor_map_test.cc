@@ -4,9 +4,11 @@
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace purlin::gpu {
 namespace {
