@@ -2,7 +2,7 @@
 // Every CUDA sample compiles with NVRTC, without a GPU: the reference, the default config and
 // configs drawn from the space. Whether they compute the right thing is for tests/gpu to see.
 #include "base/random.h"
-#include "measure/workbench.h"
+#include "measure/binary_cache.h"
 #include "model/spec/spec.h"
 
 #include <gtest/gtest.h>
