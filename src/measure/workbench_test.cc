@@ -63,7 +63,8 @@ class WorkbenchTest : public ::testing::Test {
                 Workbench::Options options = {}, const std::string& language = "opencl") {
     const std::string path = join_path(directory_, "sample.toml");
     std::string head = kHead;
-    for (std::size_t at = 0; (at = head.find(".opencl", at)) != std::string::npos;)
+    for (std::size_t at = head.find(".opencl"); at != std::string::npos;
+         at = head.find(".opencl", at + 1))
       head.replace(at, 7, "." + language);
     PURLIN_TRY(write_atomic(path, head + arguments));
     PURLIN_TRY(write_atomic(join_path(directory_, "sample.cl"), "kernel"));
