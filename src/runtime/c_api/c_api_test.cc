@@ -403,6 +403,37 @@ TEST(CApi, LookupsGoOnDuringReloads) {
 }
 
 }  // namespace
+TEST(CApi, ADemotedEntryIsServedNoLonger) {
+  const TemporaryDirectory directory;
+  purlin::Cache cache(directory.path());
+  purlin_device device = PURLIN_DEVICE_INIT;
+  device.backend = "cuda";
+  device.arch = "sm_90";
+  const char* dimensions[] = {"N"};
+  purlin_op_desc desc = PURLIN_OP_DESC_INIT;
+  desc.op = "scale";
+  desc.dimensions = dimensions;
+  desc.dimension_count = 1;
+  desc.device = &device;
+  ASSERT_EQ(purlin_cache_put(cache.handle(),
+                             R"({"key": {"op": "scale", "kernel": "scale", "backend": "cuda",
+                                 "arch": "sm_90"}, "config": {"BLOCK": 64}, "problem": {"N": 4},
+                                 "time_ms": 0.5})"),
+            PURLIN_OK);
+  purlin_op* op = nullptr;
+  ASSERT_EQ(purlin_op_open(cache.handle(), &desc, &op), PURLIN_OK);
+  const int64_t known[] = {4}, unknown[] = {5};
+  EXPECT_EQ(purlin_op_demote(op, unknown, 1, 1.2, "slow"), PURLIN_NOT_FOUND);
+  EXPECT_EQ(purlin_op_demote(op, known, 2, 1.2, "slow"), PURLIN_INVALID);
+  EXPECT_EQ(purlin_op_demote(nullptr, known, 1, 1.2, "slow"), PURLIN_INVALID);
+  const purlin_entry* entry = nullptr;
+  EXPECT_EQ(purlin_lookup(op, known, 1, &entry), PURLIN_EXACT);
+  ASSERT_EQ(purlin_op_demote(op, known, 1, 1.2, "slow"), PURLIN_OK) << purlin_last_error();
+  ASSERT_EQ(purlin_cache_reload(cache.handle()), PURLIN_OK);
+  EXPECT_EQ(purlin_lookup(op, known, 1, &entry), PURLIN_MISS);
+  purlin_op_close(op);
+}
+
 TEST(CApi, ADuelFindsAWinnerThatNoLongerWins) {
   purlin_duel* duel = nullptr;
   ASSERT_EQ(purlin_duel_open(&duel), PURLIN_OK);
