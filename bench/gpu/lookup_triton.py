@@ -6,6 +6,7 @@
 
 compiled         the compiled kernel launched by hand, nothing looked up
 jit              @triton.jit alone, the config given
+jit.same         the same with what an autotuner passes: the grid as a function, all of the config's options
 triton.autotune  Triton's autotuner, the key known
 purlin.autotune  ours, the key known
 purlin.find      a lookup from Python alone (no launch): purlin.Op.find
@@ -83,8 +84,10 @@ def main():
     # The launcher of a compiled kernel takes constants too, or not, from version to version.
     full, short = (x, y, out, n, 1024), (x, y, out, n)
     bare = compiled[(1, 1, 1)]
+    options_of_winner = by_purlin.best_config.all_kwargs()
     ways = {
         "jit": lambda: add[(1,)](x, y, out, n, BLOCK=1024, num_warps=4),
+        "jit.same": lambda: add[grid](x, y, out, n, **options_of_winner),
         "triton.autotune": lambda: by_triton[grid](x, y, out, n),
         "purlin.autotune": lambda: by_purlin[grid](x, y, out, n),
         "purlin.find": lambda: op.find(n),

@@ -61,7 +61,7 @@ extern "C" {
 #endif
 
 /* Grows when something is added; a library of a higher number serves programs of a lower one. */
-#define PURLIN_ABI_VERSION 7
+#define PURLIN_ABI_VERSION 8
 
 typedef enum purlin_status {
   PURLIN_OK = 0,
@@ -401,6 +401,27 @@ typedef struct purlin_cublaslt_launch {
 PURLIN_API purlin_status purlin_cublaslt_matmul(purlin_cublaslt* product,
                                                 const purlin_cublaslt_launch* launch,
                                                 purlin_outcome* outcome);
+
+/* --- Shadow timing in programs that launch by themselves ----------------------------------------
+ */
+
+/* Whether a winner still wins: the program times it and a rival now and then, one after the other
+ * on the same arguments, in an order that a coin decides. The test may be looked at after each pair
+ * (docs/guide/runtime.md). It belongs to one thread at a time. Since version 8. */
+typedef struct purlin_duel purlin_duel;
+PURLIN_API purlin_status purlin_duel_open(purlin_duel** duel);
+PURLIN_API void purlin_duel_close(purlin_duel* duel);
+/* Milliseconds of one pair. 1: the served one is slower by more than 1 %, and the test starts
+ * again. A pair without two positive times says nothing. */
+PURLIN_API int purlin_duel_add(purlin_duel* duel, double served_ms, double rival_ms);
+/* Of the latest pairs, the time of the served one over the rival's; 1 before the first. */
+PURLIN_API double purlin_duel_ratio(const purlin_duel* duel);
+PURLIN_API uint64_t purlin_duel_samples(const purlin_duel* duel);
+/* Demotes the entry of a shape, whose winner lost: after a reload no program is served from it. An
+ * op with a spec goes to the backlog to be tuned again. `reason` is for people. PURLIN_NOT_FOUND
+ * where the shape has no entry. Since version 8. */
+PURLIN_API purlin_status purlin_op_demote(purlin_op* op, const int64_t* extents, size_t count,
+                                          double ratio, const char* reason);
 
 #ifdef __cplusplus
 }

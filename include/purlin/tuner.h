@@ -45,9 +45,12 @@ typedef struct purlin_tuner_desc {
   uint64_t seed;
   int warmups;       /* runs of a config that do not count when it takes over */
   int finals_rounds; /* how often the fastest are run again in turns; 0: never */
+  /* How many configs purlin_tuner_announced names before their runs, at most; 0: none. A budget in
+   * evaluations keeps it low, so that the search can learn. Since version 8. */
+  int lookahead;
 } purlin_tuner_desc;
 #define PURLIN_TUNER_DESC_INIT \
-  { sizeof(purlin_tuner_desc), NULL, NULL, NULL, NULL, NULL, NULL, 1, 1, 3 }
+  { sizeof(purlin_tuner_desc), NULL, NULL, NULL, NULL, NULL, NULL, 1, 1, 3, 0 }
 
 /* Why a candidate is out. */
 typedef enum purlin_rejection {
@@ -80,6 +83,12 @@ PURLIN_API purlin_status purlin_tuner_add_constraint(purlin_tuner* tuner, const 
  * "exact", "pow2", "multiple:64", as in a spec; NULL: "exact". */
 PURLIN_API purlin_status purlin_tuner_add_dimension(purlin_tuner* tuner, const char* name,
                                                     int64_t extent, const char* bucket);
+/* The search starts from the results of this kernel in the cache in `directory` (NULL: the default
+ * one): of other problem shapes, dtypes and devices. They are a hint, which the search tests.
+ * `desc` as for purlin_tuner_store, which then also keeps what was measured, for later searches.
+ * Since version 8. */
+PURLIN_API purlin_status purlin_tuner_transfer(purlin_tuner* tuner, const char* directory,
+                                               const purlin_op_desc* desc);
 /* Builds the space, and reads the journal where there is one. */
 PURLIN_API purlin_status purlin_tuner_start(purlin_tuner* tuner);
 
@@ -88,6 +97,10 @@ PURLIN_API purlin_status purlin_tuner_start(purlin_tuner* tuner);
 /* The config of the program's next run: a candidate while there is budget, the best one then. It
  * lives until the run is reported or rejected, or the tuner closed. */
 PURLIN_API purlin_status purlin_tuner_next(purlin_tuner* tuner, const purlin_config** config);
+/* A config that will be run soon and is worth compiling now; each is named once. *config is NULL
+ * when there is none; it lives until the next call of this function. To be asked after
+ * purlin_tuner_next, until it is NULL. Since version 8. */
+PURLIN_API purlin_status purlin_tuner_announced(purlin_tuner* tuner, const purlin_config** config);
 /* How long the run took, in milliseconds; of the kernel alone, by the device's clock. Nothing
  * happens once the tuner is over. */
 PURLIN_API purlin_status purlin_tuner_report(purlin_tuner* tuner, double time_ms);

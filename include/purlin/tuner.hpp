@@ -69,6 +69,7 @@ struct TunerOptions {
   std::string op, strategy, budget, session, device;  // "" = as in tuner.h
   std::uint64_t seed = 1;
   int warmups = 1, finals_rounds = 3;
+  int lookahead = 0;  // configs that announced() names before their runs, at most
 };
 
 class Tuner {
@@ -87,6 +88,7 @@ class Tuner {
     desc.seed = options.seed;
     desc.warmups = options.warmups;
     desc.finals_rounds = options.finals_rounds;
+    desc.lookahead = options.lookahead;
     purlin_tuner* opened = nullptr;
     check(purlin_tuner_open(&desc, &opened));
     tuner_.reset(opened);
@@ -120,6 +122,11 @@ class Tuner {
   Tuner& dimension(const std::string& name, std::int64_t extent,
                    const std::string& bucket = "exact") {
     check(purlin_tuner_add_dimension(handle(), name.c_str(), extent, bucket.c_str()));
+    return *this;
+  }
+  // Starts from results of this kernel in a cache; see purlin_tuner_transfer.
+  Tuner& transfer(const std::string& directory, const purlin_op_desc& desc) {
+    check(purlin_tuner_transfer(handle(), directory.empty() ? nullptr : directory.c_str(), &desc));
     return *this;
   }
   void start() { check(purlin_tuner_start(handle())); }
@@ -170,6 +177,13 @@ class Tuner {
   TuningConfig next() {
     const purlin_config* config = nullptr;
     check(purlin_tuner_next(handle(), &config));
+    return TuningConfig(config);
+  }
+  // A config of a later run, to compile ahead; its handle() is NULL without one. Good until the
+  // next call.
+  TuningConfig announced() {
+    const purlin_config* config = nullptr;
+    check(purlin_tuner_announced(handle(), &config));
     return TuningConfig(config);
   }
   void report(double time_ms) { check(purlin_tuner_report(handle(), time_ms)); }

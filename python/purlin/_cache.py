@@ -139,6 +139,13 @@ class Op:
             counter = self._uses.setdefault(extents, [0])
         return counter
 
+    def demote(self, extents, ratio, reason):
+        """Takes the entry of a shape out of service, for all programs: its config takes `ratio` times as long as
+        another one."""
+        array = self._extents("demote", extents)
+        check(library().purlin_op_demote(self._handle, array, len(extents), ratio, reason.encode()))
+        self._known.pop(tuple(extents), None)
+
     def hand_over(self):
         """Passes the counts since the last flush to the library, for the work list."""
         for kept in (self._known, self._uses):
@@ -158,6 +165,22 @@ class Op:
             self.hand_over()
             library().purlin_op_close(self._handle)
             self._handle = None
+
+
+def op_desc(op, dimensions, device, kernel=None, dtype=None, source_hash=None, policy=None,
+            allow_transferred=False, layout=None):
+    """purlin_op_desc of these; it keeps what it points to."""
+    if not isinstance(device, Mapping):
+        raise PurlinError("device: give a mapping with backend and arch, as device() returns", "invalid")
+    facts = Device(size=ctypes.sizeof(Device), **{
+        name: (text or "").encode() if name in ("backend", "arch") else encoded(text)
+        for name, text in device.items()})
+    names = (ctypes.c_char_p * len(dimensions))(*[name.encode() for name in dimensions])
+    return OpDesc(
+        size=ctypes.sizeof(OpDesc), op=encoded(op), kernel=encoded(kernel),
+        dtype=encoded(dtype), source_hash=encoded(source_hash), policy=encoded(policy),
+        dimensions=names, dimension_count=len(dimensions), device=ctypes.pointer(facts),
+        flags=ALLOW_TRANSFERRED if allow_transferred else 0, layout=encoded(layout))
 
 
 class Cache:
@@ -197,17 +220,7 @@ class Cache:
            allow_transferred=False, layout=None):
         """`device` as device() returns it; backend and arch are needed, the rest may be left out.
         `layout` of the buffers, as a cache key has it: "A=row,B=column,C=row"."""
-        if not isinstance(device, Mapping):
-            raise PurlinError("device: give a mapping with backend and arch, as device() returns", "invalid")
-        facts = Device(size=ctypes.sizeof(Device), **{
-            name: (text or "").encode() if name in ("backend", "arch") else encoded(text)
-            for name, text in device.items()})
-        names = (ctypes.c_char_p * len(dimensions))(*[name.encode() for name in dimensions])
-        desc = OpDesc(
-            size=ctypes.sizeof(OpDesc), op=encoded(op), kernel=encoded(kernel),
-            dtype=encoded(dtype), source_hash=encoded(source_hash), policy=encoded(policy),
-            dimensions=names, dimension_count=len(dimensions), device=ctypes.pointer(facts),
-            flags=ALLOW_TRANSFERRED if allow_transferred else 0, layout=encoded(layout))
+        desc = op_desc(op, dimensions, device, kernel, dtype, source_hash, policy, allow_transferred, layout)
         handle = ctypes.c_void_p()
         check(library().purlin_op_open(self._handle, ctypes.byref(desc), ctypes.byref(handle)))
         return Op(self, handle.value, dimensions)

@@ -9,7 +9,7 @@ import os
 import shutil
 import threading
 
-ABI_VERSION = 7
+ABI_VERSION = 8
 STATUS = {0: "ok", 1: "invalid", 2: "not found", 3: "unavailable", 4: "io", 5: "corrupt", 6: "failed"}
 OUTCOMES = {0: "miss", 1: "exact", 2: "bucket", 3: "transferred"}
 ALLOW_TRANSFERRED = 1
@@ -93,6 +93,24 @@ class CublasLtLaunch(ctypes.Structure):
     ]
 
 
+class TunerDesc(ctypes.Structure):
+    """purlin_tuner_desc."""
+
+    _fields_ = [
+        ("size", ctypes.c_size_t),
+        ("kernel", ctypes.c_char_p),
+        ("op", ctypes.c_char_p),
+        ("strategy", ctypes.c_char_p),
+        ("budget", ctypes.c_char_p),
+        ("session", ctypes.c_char_p),
+        ("device", ctypes.c_char_p),
+        ("seed", ctypes.c_uint64),
+        ("warmups", ctypes.c_int),
+        ("finals_rounds", ctypes.c_int),
+        ("lookahead", ctypes.c_int),
+    ]
+
+
 # A wheel has the command and its libraries here; other installations have no such folder.
 TREE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_tree")
 
@@ -153,6 +171,37 @@ _SIGNATURES = {
     "purlin_entry_id": (_TEXT, [_HANDLE]),
     "purlin_entry_layer": (_TEXT, [_HANDLE]),
     "purlin_cache_flush": (ctypes.c_int, [_HANDLE]),
+    "purlin_op_demote": (ctypes.c_int, [_HANDLE, _INTS, ctypes.c_size_t, _REAL, _TEXT]),
+    "purlin_duel_open": (ctypes.c_int, [ctypes.POINTER(_HANDLE)]),
+    "purlin_duel_close": (None, [_HANDLE]),
+    "purlin_duel_add": (ctypes.c_int, [_HANDLE, _REAL, _REAL]),
+    "purlin_duel_ratio": (_REAL, [_HANDLE]),
+    "purlin_duel_samples": (ctypes.c_uint64, [_HANDLE]),
+    "purlin_tuner_open": (ctypes.c_int, [ctypes.POINTER(TunerDesc), ctypes.POINTER(_HANDLE)]),
+    "purlin_tuner_close": (None, [_HANDLE]),
+    "purlin_tuner_add_ints": (ctypes.c_int, [_HANDLE, _TEXT, _INTS, ctypes.c_size_t, _INT]),
+    "purlin_tuner_add_doubles": (
+        ctypes.c_int, [_HANDLE, _TEXT, ctypes.POINTER(_REAL), ctypes.c_size_t, _REAL]),
+    "purlin_tuner_add_texts": (
+        ctypes.c_int, [_HANDLE, _TEXT, ctypes.POINTER(_TEXT), ctypes.c_size_t, _TEXT]),
+    "purlin_tuner_add_constraint": (ctypes.c_int, [_HANDLE, _TEXT]),
+    "purlin_tuner_add_dimension": (ctypes.c_int, [_HANDLE, _TEXT, _INT, _TEXT]),
+    "purlin_tuner_transfer": (ctypes.c_int, [_HANDLE, _TEXT, ctypes.POINTER(OpDesc)]),
+    "purlin_tuner_start": (ctypes.c_int, [_HANDLE]),
+    "purlin_tuner_next": (ctypes.c_int, [_HANDLE, ctypes.POINTER(_HANDLE)]),
+    "purlin_tuner_announced": (ctypes.c_int, [_HANDLE, ctypes.POINTER(_HANDLE)]),
+    "purlin_tuner_report": (ctypes.c_int, [_HANDLE, _REAL]),
+    "purlin_tuner_reject": (ctypes.c_int, [_HANDLE, ctypes.c_int, _TEXT]),
+    "purlin_tuner_is_over": (ctypes.c_int, [_HANDLE]),
+    "purlin_tuner_best": (_HANDLE, [_HANDLE]),
+    "purlin_tuner_best_time_ms": (_REAL, [_HANDLE]),
+    "purlin_tuner_default_time_ms": (_REAL, [_HANDLE]),
+    "purlin_tuner_space_size": (ctypes.c_uint64, [_HANDLE]),
+    "purlin_tuner_evaluations": (ctypes.c_uint64, [_HANDLE]),
+    "purlin_tuner_store": (ctypes.c_int, [_HANDLE, _TEXT, ctypes.POINTER(OpDesc), ctypes.c_int]),
+    "purlin_config_int": (_INT, [_HANDLE, _TEXT, _INT]),
+    "purlin_config_double": (_REAL, [_HANDLE, _TEXT, _REAL]),
+    "purlin_config_text": (_TEXT, [_HANDLE, _TEXT, _TEXT]),
     "purlin_cublaslt_open": (
         ctypes.c_int, [_HANDLE, ctypes.POINTER(CublasLtDesc), ctypes.POINTER(_HANDLE)]),
     "purlin_cublaslt_close": (None, [_HANDLE]),

@@ -27,6 +27,7 @@ import torch
 
 from ._cache import Cache
 from ._library import OUTCOMES, CublasLtDesc, CublasLtLaunch, Device, PurlinError, check, encoded, library
+from ._shadow import Duel, every_of
 
 WORKSPACE_BYTES = 32 << 20
 TUNED_ONLY, ELSE_HEURISTIC, HEURISTIC = 0, 1, 2
@@ -46,7 +47,7 @@ _products = {}    # (device index, dtype, transposes, batched, compute, epilogue
 _workspaces = {}  # (device index, stream) -> address, of a tensor in _held
 _held = []
 _log = {}         # (label, extents) -> outcome
-_settings = {"cache": None, "stale": False, "policy": None}
+_settings = {"cache": None, "stale": False, "policy": None, "shadow": None}
 _caches = {}
 _warned = set()
 
@@ -67,13 +68,14 @@ def _disabled():
 _off = _disabled()
 
 
-def configure(cache=None, allow_stale=False, policy=None):
+def configure(cache=None, allow_stale=False, policy=None, shadow=None):
     """Sets the cache (a directory; None: $PURLIN_CACHE, else the user's), whether entries of another driver may be
-    served, and "warm" or "cold" measurements. Open products are opened again."""
+    served, "warm" or "cold" measurements, and shadow timing. One product in `shadow` is then timed against torch's
+    own (None: $PURLIN_SHADOW, else none). Open products are opened again."""
     global _off
     with _lock:
         _off = _disabled()
-        _settings.update(cache=cache, stale=allow_stale, policy=policy)
+        _settings.update(cache=cache, stale=allow_stale, policy=policy, shadow=shadow)
         _prepared.clear()
         _products.clear()
         _caches.clear()
@@ -143,7 +145,7 @@ class _Prepared:
     """One shape of a product: the common data of its calls."""
 
     __slots__ = ("_kind", "_handle", "_device", "_extents", "_out_shape", "_array", "_algorithm", "_calls", "_matmul",
-                 "_find", "_missed", "outcome", "gradients_served")
+                 "_find", "_missed", "outcome", "gradients_served", "duel")
 
     def __init__(self, kind, extents, out_shape):
         self._kind, self._handle, self._device = kind, kind.handle, kind.device
@@ -154,6 +156,8 @@ class _Prepared:
         self._matmul, self._find = library().purlin_cublaslt_matmul, library().purlin_cublaslt_algo
         self.outcome = None  # of the last call; 0 is a miss
         self._missed, self.gradients_served = 0, False
+        every = every_of(_settings["shadow"])
+        self.duel = Duel(every) if every else None  # against torch
 
     def run(self, like, a, b, bias):
         """The product of the operands at these addresses; None if torch is to compute it."""
@@ -179,6 +183,27 @@ class _Prepared:
         if found != self.outcome:
             self._note(found)
         return out if found else None
+
+    def contested(self, served, others):
+        """The product by `served`, shadowed by torch's own if its turn has come. Both write new tensors, so a second
+        one changes nothing."""
+        duel = self.duel
+        if not duel.due():
+            return served()
+        if duel.lost():
+            self._demote()
+            return others()
+        return duel.time(served, others)
+
+    def _demote(self):
+        with _lock:
+            for key, value in _prepared.items():
+                if value is self:
+                    _prepared[key] = False
+        _log[(self._kind.label, self._extents)] = "demoted"
+        _warn("purlin.torch: torch computes %s %s: the tuned algorithm took %.3fx the time on live launches (%d "
+              "samples)" % (self._kind.label, self._extents, self.duel.ratio, self.duel.samples))
+        self.duel = None
 
     def known(self, calls=1):
         """Looks for an algorithm while `outcome` is none. Counts this number of misses."""
@@ -291,15 +316,20 @@ def _mm(a, b, transpose_a=False, calls=1):
             return None
         known = _prepare(key, device, dtype, (m, n, k), (m, n), transpose_a=a_turned != transpose_a,
                          transpose_b=b_turned)
-    return _run(known, a, b, calls)
+    return _run(known, a, b, calls, transpose_a)
 
 
-def _run(prepared, a, b, calls=1):
+def _run(prepared, a, b, calls=1, transpose_a=False):
     # Without an entry no output is allocated.
     if not prepared or not (prepared.outcome or prepared.known(calls)):
         return None
     at, bt = a.data_ptr(), b.data_ptr()
-    return None if (at | bt) & 15 else prepared.run(a, at, bt, 0)
+    if (at | bt) & 15:
+        return None
+    if prepared.duel is None:
+        return prepared.run(a, at, bt, 0)
+    return prepared.contested(lambda: prepared.run(a, at, bt, 0),
+                              lambda: torch.matmul(a.t() if transpose_a else a, b))
 
 
 def _as_stored(matrix):
@@ -375,7 +405,11 @@ def _linear(x, weight, bias, known, calls=1):
         if bias is not None:
             extra = bias.data_ptr() if bias.is_contiguous() and bias.numel() == weight.shape[0] else 1
         if not (at | bt | extra) & 15:
-            out = known.run(x, at, bt, extra)
+            if known.duel is None:
+                out = known.run(x, at, bt, extra)
+            else:
+                out = known.contested(lambda: known.run(x, at, bt, extra),
+                                      lambda: torch.nn.functional.linear(x, weight, bias))
             if out is not None:
                 return out
     return torch.nn.functional.linear(x, weight, bias)

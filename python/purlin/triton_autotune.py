@@ -11,6 +11,8 @@ The arguments are those of @triton.autotune. The differences:
 * Each config's outputs are compared with those of the first config, on fresh copies of every tensor
   that the kernel writes. A config with other outputs is left out, with a warning.
 * The configs of a key are compiled in parallel before the first is timed.
+* In place of a list, `space=` names a search space (purlin.triton_space).
+* With `shadow=`, launches now and then test whether the winner still wins (purlin._shadow).
 * A short benchmark times all configs. The configs near the best get the full benchmark, in turns.
   The order in the list decides between near-equal ones, so all processes choose the same config.
 
@@ -21,9 +23,11 @@ Thread-safety: as Triton's. Failure: a cache that cannot be read or written caus
 launch still runs.
 """
 import concurrent.futures
+import functools
 import json
 import os
 import threading
+import time
 import warnings
 
 import torch
@@ -32,60 +36,113 @@ from triton.runtime.autotuner import Autotuner as TritonAutotuner
 
 from ._cache import Cache
 from ._library import PurlinError
+from ._outputs import Outputs
+from ._shadow import Shadow
 
 # The full benchmark is for configs this near to the best of the short one, at most this many.
 REACH, FINALISTS = 1.25, 5
 TIE = 0.01  # below this difference the earlier one in the list wins
 SHORT_RUNS = 5
-# The check copies the tensors. If the copies exceed this, it is left out.
-VERIFY_BYTES = 4 << 30
-TOLERANCE = {torch.float64: 1e-8, torch.float32: 1e-3, torch.float16: 1e-2, torch.bfloat16: 4e-2}
-TOLERANCE.update((getattr(torch, name), 0.13) for name in ("float8_e4m3fn", "float8_e5m2")
-                 if hasattr(torch, name))
-
 _lock = threading.RLock()
+_NONE = object()
+# The launch of a known key in one frame. `_known` is a Known.
+_LAUNCH = """
+def _key({signature}):
+    return {key}
 
 
-def autotune(configs, key, prune_configs_by=None, reset_to_zero=None, restore_value=None,
+def _launch(_grid, {parameters}):
+    if {missing}:
+        return _long(_grid, {args}, _more, {keywords}, _named)
+{again}    try:
+        _known = _get({key})
+    except (TypeError, AttributeError):
+        _known = None
+    if _known is None:
+        return _long(_grid, {args}, _more, {keywords}, _named)
+    _tuner.best_config = _known.config
+    _known.uses[0] += 1
+{shadow}    return _run({passed}, grid=_grid, warmup=False, **_known.keywords)
+"""
+
+
+class Known:
+    """The config of a key: `uses` counts the launches that are not yet passed to the work list."""
+
+    __slots__ = ("config", "keywords", "uses", "duel")
+
+    def __init__(self, config, uses):
+        self.config, self.uses, self.duel = config, uses, None
+        self.keywords = config.all_kwargs()
+
+
+def autotune(configs=None, key=None, prune_configs_by=None, reset_to_zero=None, restore_value=None,
              pre_hook=None, post_hook=None, warmup=None, rep=None, use_cuda_graph=False,
              do_bench=None, cache_results=False, *, cache=None, buckets=None, verify=True,
-             tolerance=None, jobs=None):
+             tolerance=None, jobs=None, shadow=None, space=None, constraints=(), limits=(),
+             default=None, budget=60, strategy="auto", seed=1):
     """As @triton.autotune, and:
 
     cache      directory of the config cache (None: $PURLIN_CACHE, else the user's).
     buckets    key argument -> "exact", "pow2", "multiple:N": shapes that share a winner.
     verify     compare outputs. `tolerance` overrides the relative one of the dtype.
     jobs       threads that compile (None: by the number of cores).
+    shadow     one launch in so many tests whether the winner still wins (None: $PURLIN_SHADOW, else
+               never).
+
+    In place of `configs`, a space to search (purlin.triton_space):
+
+    space        parameter -> list of values. A parameter is an argument of the kernel, or one of
+                 Triton's num_warps, num_stages, num_ctas and maxnreg.
+
+    constraints  Expressions over parameters and key arguments that a config must fulfil.
+
+    limits       Expressions over registers, spills and shared_bytes of a compiled config.
+
+    default      the config of an untuned program (None: the first value of each list). It is
+                 measured first, and the others are verified against it.
+    budget       evaluations, or a text such as "60s" or "200,60s".
+    strategy     as `purlin tune --strategy`; `seed` as its --seed.
     """
+    if (configs is None) == (space is None):
+        raise ValueError("purlin.autotune takes either configs or a space")
+    options = Options(cache=cache, buckets=buckets or {}, verify=verify, tolerance=tolerance, jobs=jobs,
+                      shadow=shadow)
 
     def decorate(fn):
-        return Autotuner(fn, fn.arg_names, configs, key, reset_to_zero, restore_value,
-                         pre_hook=pre_hook, post_hook=post_hook, prune_configs_by=prune_configs_by,
-                         warmup=warmup, rep=rep, use_cuda_graph=use_cuda_graph, do_bench=do_bench,
-                         purlin=Options(cache, buckets or {}, verify, tolerance, jobs))
+        made, first = Autotuner, configs
+        if space is not None:
+            from .triton_space import Space, SpaceAutotuner
+
+            options.space = Space(space, constraints, limits, default, budget, strategy, seed)
+            made, first = SpaceAutotuner, [options.space.config(options.space.default)]
+        return made(fn, fn.arg_names, first, key or [], reset_to_zero, restore_value, pre_hook=pre_hook,
+                    post_hook=post_hook, prune_configs_by=prune_configs_by, warmup=warmup, rep=rep,
+                    use_cuda_graph=use_cuda_graph, do_bench=do_bench, purlin=options)
 
     return decorate
 
 
 class Options:
-    def __init__(self, cache, buckets, verify, tolerance, jobs):
-        self.cache, self.buckets, self.verify = cache, buckets, verify
-        self.tolerance, self.jobs = tolerance, jobs
+    """What the decorator was given beyond Triton's arguments."""
+
+    def __init__(self, **given):
+        self.__dict__.update(given)
 
 
 def _disabled():
     return os.environ.get("PURLIN_DISABLE", "0") not in ("", "0")
 
 
-def _named(config):
+def named(config):
     """A config in the form of the cache: text, integers, reals and booleans."""
-    named = {name: value for name, value in config.kwargs.items()}
-    named["num_warps"], named["num_stages"] = config.num_warps, config.num_stages
+    given = {name: value for name, value in config.kwargs.items()}
+    given["num_warps"], given["num_stages"] = config.num_warps, config.num_stages
     for name in ("num_ctas", "maxnreg", "num_consumer_groups", "num_buffers_warp_spec"):
         value = getattr(config, name, None)
         if value not in (None, 0, 1):
-            named[name] = value
-    return {name: _plain(value) for name, value in named.items()}
+            given[name] = value
+    return {name: _plain(value) for name, value in given.items()}
 
 
 def _plain(value):
@@ -99,7 +156,7 @@ def _dtype_text(value):
     return str(value).replace("torch.", "")
 
 
-def _layout(value):
+def layout_of(value):
     """The layout of a tensor in memory, as far as it affects the speed of configs: without its strides,
     which differ with every shape."""
     contiguous = getattr(value, "is_contiguous", None)
@@ -119,56 +176,83 @@ class Autotuner(TritonAutotuner):
     def __init__(self, *arguments, purlin=None, **keywords):
         super().__init__(*arguments, **keywords)
         self._purlin = purlin
-        self._warm = {}  # fast key -> (config, its keyword arguments, [launches not yet passed on])
-        self._direct, self._direct_warm = None, {}  # the same by keys of the usual arguments
+        self._warm = {}  # fast key -> Known
+        self._direct_warm = {}  # the same by keys of the usual arguments
+        self._direct = self._fast = self._form = None  # these keys, and launches by them: compiled
         self._ops = {}   # the key without the shape -> (Op, key fields, cache)
         self._positions = {name: i for i, name in enumerate(self.arg_names)}
+        self._shadow = Shadow(self, purlin.shadow)
         self.purlin_log = []
-        if len({json.dumps(_named(c), sort_keys=True) for c in self.configs}) != len(self.configs):
+        if len({json.dumps(named(c), sort_keys=True) for c in self.configs}) != len(self.configs):
             # A stored config has no hooks: configs that differ only in these are not separable.
             self._purlin = None
 
     # -- The hot path ---------------------------------------------------------------------------
 
+    def __getitem__(self, grid):
+        if self._fast is not None:
+            return functools.partial(self._fast, grid)
+        return lambda *args, **kwargs: self.run(*args, grid=grid, warmup=False, **kwargs)
+
     def run(self, *args, **kwargs):
-        found = None
         try:
-            if self._direct is not None and len(kwargs) == 2:  # grid and warmup: no argument by name
-                found = self._direct_warm.get(self._direct(*args))
-            if found is None:
-                found = self._warm.get(self._fast_key(args, kwargs))
+            known = self._warm.get(self._fast_key(args, kwargs))
         except (TypeError, AttributeError):  # a key argument that cannot be hashed, other arguments
-            found = self._slow_known(args, kwargs)
-        if found is not None:
-            self.best_config = found[0]
-            found[2][0] += 1
-            return self.fn.run(*args, **kwargs, **found[1])
-        return self._first_run(args, kwargs)
+            known = None
+        if known is None:
+            return self._first_run(args, kwargs)
+        self.best_config = known.config
+        known.uses[0] += 1
+        if self._shadow.every:
+            self._shadow.count(known, args, kwargs)
+        return self.fn.run(*args, **kwargs, **known.keywords)
 
-    def _slow_known(self, args, kwargs):
-        try:
-            return self._warm.get(self._fast_key(args, kwargs))
-        except TypeError:
-            return None
-
-    def _make_direct(self, args):
-        """Writes the key of calls with these kinds of arguments as one expression. The loop of _fast_key
-        takes several microseconds. Arguments of another kind raise or have another class, and take
-        the slow path."""
+    def _make_direct(self, args, kwargs):
+        """Writes two functions for calls with arguments of these kinds: their key, and the whole launch. The
+        loop of _fast_key takes several microseconds. A call of another form takes the long path."""
         parts, device = [], ""
-        for at, value in enumerate(args):
+        # One device: it is no part of the key.
+        several = torch.cuda.device_count() > 1
+        names = ["a%d" % at for at in range(len(args))]
+        given = [(name, self.arg_names[at] if at < len(self.arg_names) else "", value)
+                 for at, (name, value) in enumerate(zip(names, args))]
+        keywords = sorted(set(kwargs) - {"grid", "warmup"})
+        if not all(name.isidentifier() and not name.startswith("_") for name in keywords):
+            return
+        given += [("k_" + name, name, kwargs[name]) for name in keywords]
+        for name, argument, value in given:
             if torch.is_tensor(value):
-                parts.append("a%d.dtype, a%d.is_contiguous() or layout(a%d)" % (at, at, at))
-                device = device or "a%d.device" % at
+                parts.append("{0}.dtype, {0}.is_contiguous() or _layout({0})".format(name))
+                device = device or "%s.device" % name
             elif hasattr(value, "dtype"):
-                return None  # a wrapper of a tensor: its type would be missing
-            elif at < len(self.arg_names) and self.arg_names[at] in self.keys:
-                parts.append("a%d, a%d.__class__" % (at, at))
+                return  # a wrapper of a tensor: its type would be missing
+            elif argument in self.keys:
+                parts.append("{0}, {0}.__class__".format(name))
             else:
-                parts.append("a%d.__class__" % at)
-        names = ", ".join("a%d" % at for at in range(len(args)))
-        text = "lambda %s: (%s,)" % (names, ", ".join(parts + [device] if device else parts))
-        return eval(text, {"layout": _layout})
+                parts.append("%s.__class__" % name)
+        key = "(%s,)" % ", ".join(parts + [device] if device and several else parts)
+        passed = names + ["%s=k_%s" % (name, name) for name in keywords]
+        scope = {"_layout": layout_of, "_tuner": self, "_get": self._direct_warm.get, "_run": self.fn.run,
+                 "_long": self._long, "_shadow": self._shadow, "_none": _NONE}
+        text = _LAUNCH.format(
+            parameters=", ".join(["%s=_none" % n for n in names] + ["*_more"]
+                                 + ["%s=_none" % n for n in keywords] + ["**_named"]),
+            again="".join("    k_{0} = {0}\n".format(n) for n in keywords),
+            missing=" or ".join(["_more", "_named"] + ["%s is _none" % n for n in names[-1:] + keywords]),
+            args="(%s)" % "".join(n + ", " for n in names),
+            keywords="{%s}" % ", ".join("%r: %s" % (n, n) for n in keywords), key=key, passed=", ".join(passed),
+            shadow="    _shadow.count(_known, ({0}), {{{1}}})\n".format(
+                "".join(n + ", " for n in names), ", ".join(["'grid': _grid, 'warmup': False"] + [
+                    "%r: %s" % (n, n) for n in keywords])) if self._shadow.every else "",
+            signature=", ".join(names + ["k_" + n for n in keywords]))
+        exec(text, scope)
+        self._direct, self._fast, self._form = scope["_key"], scope["_launch"], (len(args), keywords)
+
+    def _long(self, grid, args, more, keywords, further):
+        """A call that the compiled launch does not cover."""
+        args = tuple(value for value in args if value is not _NONE) + more
+        further.update((name, value) for name, value in keywords.items() if value is not _NONE)
+        return self.run(*args, grid=grid, warmup=False, **further)
 
     def _fast_key(self, args, kwargs):
         """Argument values for the key's names, the dtype of each tensor, and the device."""
@@ -181,7 +265,7 @@ class Autotuner(TritonAutotuner):
                 if device is None:
                     device = getattr(value, "device", None)
                 contiguous = getattr(value, "is_contiguous", None)
-                parts.append(contiguous is None or contiguous() or _layout(value))
+                parts.append(contiguous is None or contiguous() or layout_of(value))
         for name in self.keys:
             at = self._positions.get(name)
             value = args[at] if at is not None and at < len(args) else kwargs.get(name)
@@ -189,68 +273,86 @@ class Autotuner(TritonAutotuner):
         if len(args) < len(self.arg_names):
             for name, value in kwargs.items():
                 if name in self._positions:
-                    parts.append((name, getattr(value, "dtype", None), _layout(value)))
+                    parts.append((name, getattr(value, "dtype", None), layout_of(value)))
         parts.append(device)
         return tuple(parts)
 
     # -- The first launch of a key ----------------------------------------------------------------
 
     def _first_run(self, args, kwargs):
-        if self._purlin is None or _disabled() or len(self.configs) < 2:
+        if self._purlin is None or _disabled() or not self._tunable():
             return super().run(*args, **kwargs)
         fast = self._fast_key(args, kwargs)
         with _lock:
-            found = self._warm.get(fast)
-            if found is None:
+            known = self._warm.get(fast)
+            if known is None:
                 self.nargs = dict(zip(self.arg_names, args))
                 try:
-                    config, keep, uses = self._choose(args, kwargs)
+                    config, keep, uses, op, problem = self._choose(args, kwargs)
                 finally:
                     self.nargs = None
-                found = (config, config.all_kwargs(), uses)
+                known = Known(config, uses)
                 # A config with its own hook runs through Triton's path, which calls the hook.
                 if keep and config.pre_hook is None:
-                    self._warm[fast] = found
-            if fast in self._warm and len(kwargs) == 2 and len(args) > 0:
-                if self._direct is None:
-                    self._direct = self._make_direct(args)
-                try:
-                    if self._direct is not None:
-                        self._direct_warm[self._direct(*args)] = found
-                except (TypeError, AttributeError):
-                    pass
-        config = found[0]
+                    self._warm[fast] = known
+                    self._shadow.prepare(known, op, problem)
+            if fast in self._warm and args:
+                self._keep_direct(known, args, kwargs)
+        config = known.config
         self.best_config = config
         if config.pre_hook is not None:
-            config.pre_hook({**dict(zip(self.arg_names, args)), **kwargs, **found[1]})
-        return self.fn.run(*args, **kwargs, **found[1])
+            config.pre_hook({**dict(zip(self.arg_names, args)), **kwargs, **known.keywords})
+        return self.fn.run(*args, **kwargs, **known.keywords)
+
+    def _tunable(self):
+        return len(self.configs) > 1
+
+    def _keep_direct(self, known, args, kwargs):
+        if self._direct is None:
+            self._make_direct(args, kwargs)
+        keywords = sorted(set(kwargs) - {"grid", "warmup"})
+        try:
+            if self._form == (len(args), keywords):
+                self._direct_warm[self._direct(*args, *(kwargs[name] for name in keywords))] = known
+        except (TypeError, AttributeError):
+            pass
 
     def _choose(self, args, kwargs):
-        """Returns the config, whether it may be kept, and the counter of its launches."""
+        """Returns the config, whether it may be kept, the counter of its launches, and its op and problem
+        (None without a cache)."""
         pruned = self.prune_configs(kwargs)
         if len(pruned) == 1:
-            return pruned[0], True, [0]
-        try:
-            op, key, cache, problem = self._op(args, kwargs)
-        except PurlinError as problem:
-            warnings.warn("purlin: %s; this kernel is tuned by Triton for this process alone" % problem)
-            op = None
-        uses = [0]
-        if op is not None:
-            uses = op.uses(*problem.values())
-            hit = op.find(*problem.values())
-            for config in pruned:
-                if hit and _named(config) == dict(hit):
-                    self.purlin_log.append("%s: %s" % (hit.outcome, config))
-                    return config, True, uses
+            return pruned[0], True, [0], None, None
+        op, key, cache, problem = self._open(args, kwargs)
+        uses, hit = self._look_up(op, problem)
+        for config in pruned:
+            if hit and named(config) == dict(hit):
+                self.purlin_log.append("%s: %s" % (hit.outcome, config))
+                return config, True, uses, op, problem
         if torch.cuda.is_current_stream_capturing():
             self.purlin_log.append("capture: %s" % pruned[0])
-            return pruned[0], False, uses
+            return pruned[0], False, uses, op, problem
         config, times, verified = self._tune(pruned, args, kwargs)
         self.purlin_log.append("tuned: %s" % config)
         if op is not None:
             self._store(cache, key, problem, config, pruned, times, verified)
-        return config, True, uses
+        return config, True, uses, op, problem
+
+    def _open(self, args, kwargs):
+        """As _op; without a cache the op is None."""
+        try:
+            return self._op(args, kwargs)
+        except PurlinError as problem:
+            warnings.warn("purlin: %s; this kernel is tuned for this process alone" % problem)
+            return None, None, None, {}
+
+    def _look_up(self, op, problem):
+        if op is None:
+            return [0], None
+        return op.uses(*problem.values()), op.find(*problem.values())
+
+    def _outputs(self, args, kwargs):
+        return Outputs({**dict(zip(self.arg_names, args)), **kwargs}.values(), self._purlin.tolerance)
 
     # -- The cache --------------------------------------------------------------------------------
 
@@ -270,7 +372,7 @@ class Autotuner(TritonAutotuner):
         index = next((v.device.index for _, v in tensors if getattr(v, "is_cuda", False)),
                      torch.cuda.current_device())
         dtype = ",".join([_dtype_text(v.dtype) for _, v in tensors] + other) or "none"
-        layout = ",".join("%s=%s" % (n, _layout(v)) for n, v in tensors) or "flat"
+        layout = ",".join("%s=%s" % (n, layout_of(v)) for n, v in tensors) or "flat"
         signature = (dtype, layout, tuple(problem), index)
         known = self._ops.get(signature)
         if known is None:
@@ -300,7 +402,7 @@ class Autotuner(TritonAutotuner):
         others = [time for time, i in ordered if i != chosen]
         try:
             cache.put(
-                key, _named(config), problem, median(times[chosen]),
+                key, named(config), problem, median(times[chosen]),
                 bucket_rules={n: self._purlin.buckets.get(n, "exact") for n in problem},
                 samples_ms=list(times[chosen]), runner_up_ms=others[0] if others else 0,
                 default_time_ms=median(times[0]) if times.get(0) else 0,
@@ -314,7 +416,7 @@ class Autotuner(TritonAutotuner):
         """Returns the best config, the samples of the working ones by index, and whether outputs were
         compared. The tensors stay unchanged."""
         self._compile(pruned, args, kwargs)
-        guard = _Outputs(self, args, kwargs) if self._purlin.verify else None
+        guard = self._outputs(args, kwargs) if self._purlin.verify else None
         usable = []
         try:
             for index, config in enumerate(pruned):
@@ -373,7 +475,7 @@ class Autotuner(TritonAutotuner):
             except Exception:  # another mode is active, or a Triton whose mode takes other arguments
                 pass
 
-    def _launch(self, config, args, kwargs, checking=False):
+    def _run_once(self, config, args, kwargs, checking=False):
         """One launch with the hooks of the benchmark. If the outputs are compared afterwards, Triton's own
         hook must not restore them."""
         full = {**dict(zip(self.arg_names, args)), **kwargs, **config.all_kwargs()}
@@ -397,122 +499,68 @@ class Autotuner(TritonAutotuner):
 
     def _try(self, config, args, kwargs, guard):
         """None if it runs and its outputs are right, else the reason; "" = already reported."""
-        from triton.compiler.errors import CompileTimeAssertionFailure
-        from triton.runtime.errors import OutOfResources
-
         try:
             if guard is not None:
-                return guard.check(lambda: self._launch(config, args, kwargs, checking=True))
-            self._launch(config, args, kwargs)
+                return guard.check(lambda: self._run_once(config, args, kwargs, checking=True))
+            self._run_once(config, args, kwargs)
             torch.cuda.synchronize()
-        except (OutOfResources, CompileTimeAssertionFailure):
-            return ""
         except Exception as problem:
-            if type(problem).__name__ == "PTXASError":
+            if known_failure(problem):
                 return ""
             raise
         return None
 
     def _short(self, config, args, kwargs):
         """Milliseconds of a few launches each between two events, after one that is not timed."""
-        self._launch(config, args, kwargs)
+        self._run_once(config, args, kwargs)
         samples = []
         for _ in range(SHORT_RUNS):
             start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
             start.record()
-            self._launch(config, args, kwargs)
+            self._run_once(config, args, kwargs)
             end.record()
             end.synchronize()
             samples.append(start.elapsed_time(end))
         return samples
 
 
-class _Outputs:
-    """Compares the outputs of configs. The first config that runs is the reference.
+def known_failure(problem):
+    """Whether a config cannot work for a reason that says nothing of the kernel."""
+    from triton.compiler.errors import CompileTimeAssertionFailure
+    from triton.runtime.errors import OutOfResources
 
-    A tensor that it leaves unchanged is an input. A tensor whose result does not depend on its old
-    contents is an output. It is poisoned before every run, which finds a config that writes only a
-    part of it. The other tensors are changed in place, and are restored before every run.
-    """
+    return isinstance(problem, (OutOfResources, CompileTimeAssertionFailure)) \
+        or type(problem).__name__ == "PTXASError"
 
-    def __init__(self, tuner, args, kwargs):
-        given = {**dict(zip(tuner.arg_names, args)), **kwargs}
-        self.tensors = [v for v in given.values() if isinstance(v, torch.Tensor) and v.is_cuda]
-        self.tolerance = tuner._purlin.tolerance
-        size = sum(t.numel() * t.element_size() for t in self.tensors)
-        free = torch.cuda.mem_get_info()[0] if self.tensors else 0
-        self.able = bool(self.tensors) and 3 * size <= min(free // 2, VERIFY_BYTES)
-        self.compared = False
-        self.original = [t.clone() for t in self.tensors] if self.able else []
-        self.expected = None
-        self.written, self.pure = [], []
 
-    def restore(self):
-        for tensor, original in zip(self.tensors, self.original):
-            tensor.copy_(original)
+# The device waits for so many seconds while the host queues a set of samples. Follows the host's pace.
+_gate_s = [1e-3]
+_LEAST_GATE_S, _MOST_GATE_S, _CYCLES_PER_S = 5e-4, 0.1, 2e9
 
-    def _prepare(self):
-        for i in self.written:
-            if i in self.pure:
-                _poison(self.tensors[i])
-            else:
-                self.tensors[i].copy_(self.original[i])
 
-    def check(self, launch):
-        if not self.able:
+def timed_out_of_cache(launch, count):
+    """Milliseconds of launches that find their inputs in memory, as Triton's do_bench times them. The device
+    waits until all are queued, so that the host's time does not count, even if other threads slow it down."""
+    driver = getattr(getattr(triton.runtime, "driver", None), "active", None)
+    empty = driver.get_empty_cache_for_benchmark() if hasattr(driver, "get_empty_cache_for_benchmark") else None
+    wait = getattr(torch.cuda, "_sleep", None)
+    while True:
+        gate, begin = torch.cuda.Event(enable_timing=True), time.perf_counter()
+        if wait is not None:
+            wait(int(_gate_s[0] * _CYCLES_PER_S))
+        gate.record()
+        events = []
+        for _ in range(count):
+            if empty is not None:
+                driver.clear_cache(empty) if hasattr(driver, "clear_cache") else empty.zero_()
+            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            start.record()
             launch()
-            torch.cuda.synchronize()
-            return None
-        if self.expected is None:
-            self.restore()
-            launch()
-            torch.cuda.synchronize()
-            self.written = [i for i, t in enumerate(self.tensors)
-                            if not _same(t, self.original[i], 0.0)]
-            self.expected = {i: self.tensors[i].clone() for i in self.written}
-            self._find_pure(launch)
-            return None
-        self._prepare()
-        launch()
+            end.record()
+            events.append((start, end))
+        late, before = wait is not None and gate.query(), _gate_s[0]
+        needed = 2 * (time.perf_counter() - begin)
         torch.cuda.synchronize()
-        for i in self.written:
-            tensor = self.tensors[i]
-            tolerance = self.tolerance if self.tolerance is not None else TOLERANCE.get(tensor.dtype, 0.0)
-            if not _same(tensor, self.expected[i], tolerance):
-                return "its output differs from the first config's"
-        self.compared = True
-        return None
-
-    def _find_pure(self, launch):
-        for i in self.written:
-            self.restore()
-            _poison(self.tensors[i])
-            launch()
-            torch.cuda.synchronize()
-            if _same(self.tensors[i], self.expected[i], 0.0):
-                self.pure.append(i)
-
-
-def _poison(tensor):
-    if tensor.is_floating_point():
-        tensor.fill_(float("nan"))
-    else:
-        tensor.view(torch.uint8).fill_(0xA5) if tensor.is_contiguous() else tensor.fill_(0)
-
-
-def _same(actual, expected, tolerance):
-    if actual.is_floating_point() and actual.element_size() == 1:
-        # PyTorch compares no float8.
-        actual, expected = actual.to(torch.float32), expected.to(torch.float32)
-    if not actual.is_floating_point() or tolerance == 0.0:
-        return bool(torch.equal(torch.nan_to_num(actual), torch.nan_to_num(expected))
-                    and torch.equal(actual != actual, expected != expected))
-    # The scale is that of the whole output: an element of terms that cancel is as exact as the terms.
-    wide = torch.float64 if actual.dtype == torch.float64 else torch.float32
-    a, b = actual.to(wide), expected.to(wide)
-    if not torch.equal(torch.isnan(a), torch.isnan(b)):
-        return False
-    scale = torch.nan_to_num(b, posinf=0.0, neginf=0.0).abs().max()
-    limit = tolerance * (torch.nan_to_num(b).abs() + 0.1 * scale)
-    near = (a - b).abs() <= limit
-    return bool((near | (a == b) | torch.isnan(a)).all())
+        _gate_s[0] = min(max(needed, _LEAST_GATE_S), _MOST_GATE_S)
+        if not late or before >= _MOST_GATE_S:
+            return [start.elapsed_time(end) for start, end in events]

@@ -341,7 +341,27 @@ class AutotuneTest(WithCache):
                 self.values, self.dtype = [0.0], dtype
 
         kernel, _ = self.kernel()
-        self.assertIsNone(kernel._make_direct((Wrapper(torch.float32), torch.Tensor([1.0]), 4)))
+        kernel._make_direct((Wrapper(torch.float32), torch.Tensor([1.0]), 4), {})
+        self.assertIsNone(kernel._fast)
+
+    def test_a_known_key_is_launched_in_one_call_whatever_its_form(self):
+        kernel, made = self.kernel()
+        self.call(kernel)
+        x, out = torch.Tensor(range(4)), torch.Tensor([7.0] * 4)
+        with mock.patch.object(type(kernel), "run", side_effect=AssertionError("the long way")):
+            self.call(kernel)
+            self.assertRaises(AssertionError, kernel[(1,)], x, out, n=4)
+        self.assertEqual(kernel.best_config.kwargs, {"BLOCK": 64})
+        launches = len(made.launches)
+        kernel[(1,)](x, out, n=4)  # by name: the same winner by the long way
+        kernel[(1,)](x, out=out, n=4)
+        self.assertEqual([one["BLOCK"] for one in made.launches[launches:]], [64, 64])
+        named, made = self.kernel(source="by name")
+        for _ in range(2):
+            named[(1,)](x, out, n=4)
+        with mock.patch.object(type(named), "run", side_effect=AssertionError("the long way")):
+            named[(1,)](x, out, n=4)
+        self.assertEqual(made.launches[-1], {"BLOCK": 64, "num_warps": 4, "num_stages": 3})
 
     def test_a_wrong_config_is_out_although_it_is_the_fastest(self):
         def work(x, out, options):
@@ -356,6 +376,16 @@ class AutotuneTest(WithCache):
         self.assertEqual(self.call(kernel), [0, 2, 4, 6])
         self.assertEqual(kernel.best_config.kwargs, {"BLOCK": 16})
         self.assertEqual(sum("differs from the first" in str(w.message) for w in self.warned), 2)
+
+    def test_an_output_that_had_its_contents_before_is_compared_too(self):
+        def work(x, out, options):
+            out.values[:] = [(2 if options["BLOCK"] != 64 else 3) * v for v in x.values]
+
+        kernel, _ = self.kernel(work)
+        x, out = torch.Tensor(range(4)), torch.Tensor([0.0, 2.0, 4.0, 6.0])
+        kernel[(1,)](x, out, 4)
+        self.assertNotEqual(kernel.best_config.kwargs, {"BLOCK": 64})
+        self.assertEqual((x.values, out.values), ([0, 1, 2, 3], [0, 2, 4, 6]))
 
     def test_a_kernel_that_works_in_place_is_run_as_often_as_the_program_asks(self):
         def work(x, out, options):

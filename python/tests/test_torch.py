@@ -82,6 +82,54 @@ class TorchTest(unittest.TestCase):
         self.same(y, torch.nn.functional.linear(x, w, bias).reshape(2, 3, 5))
         self.assertEqual(ours.log(), ["cublaslt-nt-f32-f32-f32-bias M=6,N=5,K=12: exact"])
 
+    def test_an_algorithm_that_no_longer_wins_is_demoted(self):
+        clock, spent = [0.0], {"tuned": 1.0, "torch": 1.5}
+
+        class Event:
+            def __init__(self, enable_timing):
+                self.at = None
+
+            def record(self):
+                self.at = clock[0]
+
+            def query(self):
+                return True
+
+            def elapsed_time(self, other):
+                return other.at - self.at
+
+        def timed(name, function):
+            def call(*arguments):
+                clock[0] += spent[name]
+                return function(*arguments)
+            return call
+
+        for where, name, value in (
+                (torch.cuda, "Event", Event), (torch.cuda, "is_current_stream_capturing", lambda: False),
+                (ours._Prepared, "run", timed("tuned", ours._Prepared.run)),
+                (torch.nn.functional, "linear", timed("torch", torch.nn.functional.linear))):
+            patch = mock.patch.object(where, name, value, create=True)
+            patch.start()
+            self.addCleanup(patch.stop)
+        ours.configure(cache=self.folder, shadow=2)
+        self.without_gradients()
+        self.put("cublaslt-nt-f32-f32-f32", CLUSTER, M=6, N=5, K=12)
+        x, w = matrix(6, 12, 1), matrix(5, 12, 2)
+        wanted = torch.nn.functional.linear(x, w)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for _ in range(200):
+                self.same(ours.linear(x, w), wanted)
+            self.assertEqual((ours.log(), caught), (["cublaslt-nt-f32-f32-f32 M=6,N=5,K=12: exact"], []))
+            spent["tuned"] = 2.0
+            for _ in range(400):
+                self.same(ours.linear(x, w), wanted)
+            self.assertEqual(ours.log(), ["cublaslt-nt-f32-f32-f32 M=6,N=5,K=12: demoted"])
+            self.assertEqual(len(caught), 1)
+        self.launched()
+        ours.linear(x, w)
+        self.assertEqual(self.launched(), [])
+
     def test_a_miss_is_torchs_and_goes_to_the_work_list_with_a_spec(self):
         x, w = matrix(4, 12, 1), matrix(8, 12, 2)
         for _ in range(3):

@@ -14,6 +14,7 @@
 #include "model/device/launch.h"
 #include "model/evaluation.h"
 #include "model/expression/value.h"
+#include "model/problem/dtype.h"
 #include "model/spec/library_operation.h"
 
 #include <cstddef>
@@ -90,12 +91,21 @@ class Kernel {
   int max_threads_per_block = 0;
 };
 
+// A buffer as the tensor of which a CUDA kernel copies boxes. Extents are row-major.
+struct TensorMap {
+  Dtype dtype = Dtype::kF32;
+  std::vector<std::int64_t> extents, box;
+  std::int64_t swizzle = 0;  // width in bytes
+};
+
 // One kernel argument: a place in a buffer, or the bytes of a scalar.
 struct KernelArgument {
   Buffer* buffer = nullptr;
   std::size_t offset = 0;  // bytes into the buffer; a multiple of Device::buffer_alignment()
   std::size_t bytes = 0;   // extent visible to the kernel where the backend can bound it
   std::string scalar;      // raw bytes, when buffer is nullptr
+  // The kernel takes the place as a tensor map in place of its address (CUDA).
+  std::shared_ptr<const TensorMap> tensor_map{};
 };
 
 struct Launch {

@@ -143,6 +143,24 @@ Result<Arguments> Arguments::create(gpu::Device& device, const KernelSpec& spec,
   return arguments;
 }
 
+Result<std::shared_ptr<const gpu::TensorMap>> Arguments::tensor_map(const Slot& slot,
+                                                                    const Scope& scope) const {
+  const Argument& arg = argument(slot);
+  const auto value_of = [&](const SpecExpression& expression) -> Result<std::int64_t> {
+    const Result<std::int64_t> value = expression.expression.evaluate_int(scope.lookup());
+    return value.is_ok() ? value : Result<std::int64_t>(at(expression, value.status()));
+  };
+  auto map = std::make_shared<gpu::TensorMap>();
+  map->dtype = arg.dtype;
+  map->extents = slot.extents;
+  for (const SpecExpression& extent : arg.tensor_map->box) {
+    PURLIN_ASSIGN(const std::int64_t value, value_of(extent));
+    map->box.push_back(value);
+  }
+  PURLIN_ASSIGN(map->swizzle, value_of(arg.tensor_map->swizzle));
+  return std::shared_ptr<const gpu::TensorMap>(std::move(map));
+}
+
 Result<std::vector<gpu::KernelArgument>> Arguments::bind(const Scope& scope,
                                                          const std::vector<std::string>& names) {
   std::vector<Slot*> chosen;
@@ -157,6 +175,8 @@ Result<std::vector<gpu::KernelArgument>> Arguments::bind(const Scope& scope,
   if (names.empty())
     for (Slot& slot : slots_) chosen.push_back(&slot);
 
+  // A reference takes addresses, unless it is the kernel itself.
+  const bool as_kernel = names.empty() || spec_->reference.is_default_config;
   std::vector<gpu::KernelArgument> bound;
   for (Slot* slot : chosen) {
     const Argument& arg = argument(*slot);
@@ -188,6 +208,9 @@ Result<std::vector<gpu::KernelArgument>> Arguments::bind(const Scope& scope,
       }
     }
     bound.push_back(slot->live->argument());
+    if (as_kernel && arg.tensor_map) {
+      PURLIN_ASSIGN(bound.back().tensor_map, tensor_map(*slot, scope));
+    }
   }
   return bound;
 }

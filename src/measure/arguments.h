@@ -38,7 +38,8 @@ class Arguments {
   // an element that was not written.
   Status take_reference(const std::function<Status()>& run);
 
-  // The launch arguments for a config: `names` picks some by name, in that order; empty: all.
+  // The launch arguments for a config: `names` picks those of the reference, in that order; empty:
+  // all. Tensor maps are for the kernel. A reference with a separate source takes addresses.
   Result<std::vector<gpu::KernelArgument>> bind(const Scope& scope,
                                                 const std::vector<std::string>& names = {});
 
@@ -79,6 +80,8 @@ class Arguments {
       : device_(&device), spec_(&spec), verify_(verify) {}
   const Argument& argument(const Slot& slot) const { return spec_->arguments[slot.index]; }
   bool is_result(const Slot& slot) const;
+  Result<std::shared_ptr<const gpu::TensorMap>> tensor_map(const Slot& slot,
+                                                           const Scope& scope) const;
   Status measure(Slot& slot, const Scope& scope) const;
   // Whether a copy of its first contents is kept.
   bool keeps_pristine(const Slot& slot) const;

@@ -6,6 +6,7 @@
 #include "gpu/fake/fake_device.h"
 #include "measure/binary_cache.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -59,12 +60,17 @@ class WorkbenchTest : public ::testing::Test {
 
   // Loads the spec with these arguments and lays it out on a device that behaves so.
   Status create(const std::string& arguments, gpu::FakeBehaviour behaviour = {},
-                Workbench::Options options = {}) {
+                Workbench::Options options = {}, const std::string& language = "opencl") {
     const std::string path = join_path(directory_, "sample.toml");
-    PURLIN_TRY(write_atomic(path, kHead + arguments));
+    std::string head = kHead;
+    for (std::size_t at = head.find(".opencl"); at != std::string::npos;
+         at = head.find(".opencl", at + 1))
+      head.replace(at, 7, "." + language);
+    PURLIN_TRY(write_atomic(path, head + arguments));
     PURLIN_TRY(write_atomic(join_path(directory_, "sample.cl"), "kernel"));
     PURLIN_ASSIGN(const KernelSpec spec, load_spec(path));
     device_ = std::make_unique<gpu::FakeDevice>(std::move(behaviour));
+    if (language == "cuda") device_->mutable_info().backend = language;
     PURLIN_ASSIGN(bench_, Workbench::create(*device_, spec, spec.problem, std::move(options)));
     return Status::ok();
   }
@@ -96,6 +102,29 @@ gpu::FakeBehaviour candidate_writes(Write write) {
 
 void expect_contains(const std::string& text, std::string_view part) {
   EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' is not in: " << text;
+}
+
+TEST_F(WorkbenchTest, AKernelTakesTensorMapsOfItsConfigAndTheReferenceTakesAddresses) {
+  std::vector<std::string> seen;
+  gpu::FakeBehaviour behaviour;
+  behaviour.launch = [&](const gpu::FakeKernel& kernel, const gpu::Launch& launch) {
+    const auto& map = launch.arguments[0].tensor_map;
+    seen.push_back(kernel.entry + " " +
+                   (map == nullptr
+                        ? "address"
+                        : fmt::format("{}x{} of {}x{} swizzle {}", map->box[0], map->box[1],
+                                      map->extents[0], map->extents[1], map->swizzle)));
+    return Status::ok();
+  };
+  const std::string input =
+      "[[arguments]]\nname = \"x\"\nrole = \"input\"\ndtype = \"f16\"\nshape = [\"N\", 64]\n"
+      "tensor_map = {box = [\"2 ** P\", 64], swizzle = \"128 // 2 ** P\"}\n";
+  ASSERT_TRUE(create(input + output_of("f32"), behaviour, {}, "cuda").is_ok());
+  EXPECT_EQ(seen.front(), "reference address");
+  ASSERT_TRUE(evaluate(0).ok());
+  EXPECT_EQ(seen.back(), "candidate 1x64 of 256x64 swizzle 128");
+  ASSERT_TRUE(evaluate(2).ok());
+  EXPECT_EQ(seen.back(), "candidate 4x64 of 256x64 swizzle 32");
 }
 
 TEST_F(WorkbenchTest, ARightKernelIsTimed) {

@@ -83,6 +83,12 @@ Result<std::unique_ptr<Dispatcher>> Dispatcher::open(std::shared_ptr<CacheSessio
   if (spec.sources.find(std::string(device->language())) == spec.sources.end())
     return error(Code::kInvalid, "{}: there is no [kernel.{}], and {} compiles nothing else",
                  spec.file, device->language(), device->info().id);
+  for (const Argument& argument : spec.arguments)
+    if (argument.tensor_map)
+      return error(Code::kInvalid,
+                   "{}: '{}' is a tensor map, which a dispatcher does not make; look the config up "
+                   "(purlin_lookup), encode the map for its box and launch the kernel yourself",
+                   spec.file, argument.name);
   if (spec.problem.items().size() > cache::kMaxDimensions)
     return error(Code::kInvalid, "{}: {} dimensions; a dispatcher takes up to {}", spec.file,
                  spec.problem.items().size(), cache::kMaxDimensions);
@@ -363,21 +369,7 @@ void Dispatcher::act_on(const std::vector<Defeat>& defeats) {
       generation_.fetch_add(1, std::memory_order_release);
     }
     session_->log().warn("{}: entry {} is demoted: {}", spec_.name, defeat.entry, reason);
-    Status kept =
-        session_->set_status(cache::new_status(defeat.record, cache::EntryState::kDemoted, reason));
-    backlog::Task task;
-    task.key.kind = "retune";
-    task.key.kernel = spec_.name;
-    task.key.shape = defeat.shape;
-    task.spec = op_->options().spec;
-    const DeviceInfo& info = device_->info();
-    task.key.device = info.name;
-    task.key.toolkit = info.toolkit;
-    task.key.driver = info.driver;
-    task.reason = reason;
-    task.ratio = defeat.ratio;
-    task.queued_at = format_rfc3339(system_clock().wall_ns());
-    if (kept.is_ok()) kept = backlog::queue(session_->directory(), {task});
+    const Status kept = op_->demote(defeat.record, defeat.shape, defeat.ratio, reason);
     // In this process the winner is out either way.
     if (!kept.is_ok()) session_->log().warn("not kept for others: {}", kept.message());
   }

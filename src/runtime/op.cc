@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/op.h"
 
+#include "backlog/file.h"
+#include "base/time.h"
+#include "cache/store/cache_record.h"
+
 #include <algorithm>
 
 namespace purlin::runtime {
@@ -82,6 +86,24 @@ ProblemShape Op::problem_of(const std::int64_t* extents) const {
 std::string Op::why_missed(const std::int64_t* extents) const {
   if (peek(extents).entry != nullptr) return "";
   return session_->why_missed(options_.wanted, problem_of(extents), /*wait=*/true);
+}
+
+Status Op::demote(const std::string& record, const std::string& shape, double ratio,
+                  const std::string& reason) const {
+  PURLIN_TRY(session_->set_status(cache::new_status(record, cache::EntryState::kDemoted, reason)));
+  if (options_.spec.empty()) return Status::ok();
+  backlog::Task task;
+  task.key.kind = "retune";
+  task.key.kernel = options_.wanted.kernel;
+  task.key.shape = shape;
+  task.key.device = options_.wanted.device;
+  task.key.toolkit = options_.wanted.toolkit;
+  task.key.driver = options_.wanted.driver;
+  task.spec = options_.spec;
+  task.reason = reason;
+  task.ratio = ratio;
+  task.queued_at = format_rfc3339(system_clock().wall_ns());
+  return backlog::queue(session_->directory(), {task});
 }
 
 backlog::WorkRow Op::row(const Extents& extents, const IndexedEntry* entry) const {

@@ -41,6 +41,10 @@ class Op final : public CacheSession::Member {
   cache::OpIndex::Hit peek(const std::int64_t* extents) const noexcept;
   // Why a shape has no entry, in a sentence; "" where it has one. Takes the session's lock.
   std::string why_missed(const std::int64_t* extents) const;
+  // Takes an entry's record out of service, for all programs: its winner takes `ratio` times as
+  // long as another config. Queues it to be tuned again, if there is a spec.
+  Status demote(const std::string& record, const std::string& shape, double ratio,
+                const std::string& reason) const;
   // A row of the work list for a shape; its counts are the caller's.
   backlog::WorkRow row(const cache::Extents& extents, const cache::IndexedEntry* entry) const;
 

@@ -3,15 +3,20 @@
 
 #include "base/files.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "cache/entry/bucket.h"
 #include "measure/race.h"
 #include "model/document.h"
 #include "model/expression/parameter.h"
+#include "tune/records/prior_search.h"
+#include "tune/records/recordings.h"
+#include "tune/records/stored_evaluations.h"
 #include "tune/session/entry_of.h"
 #include "tune/space/build.h"
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 namespace purlin::runtime {
 namespace {
@@ -90,14 +95,50 @@ Status ProgramTuner::add_dimension(std::string_view name, std::int64_t extent,
   return Status::ok();
 }
 
+Status ProgramTuner::transfer(ProgramTransfer from) {
+  if (started())
+    return error(Code::kInvalid, "the tuner has started; name the cache to start from before");
+  transfer_ = std::move(from);
+  return Status::ok();
+}
+
+Result<std::vector<tune::PriorRun>> ProgramTuner::find_priors() const {
+  if (!transfer_) return std::vector<tune::PriorRun>();
+  Log log(Level::kWarning);
+  PURLIN_ASSIGN(
+      tune::Priors priors,
+      tune::find_priors(
+          {}, {&spec_, *space_, transfer_->device, problem_, false, transfer_->directory}, log));
+  return std::move(priors.runs);
+}
+
+Status ProgramTuner::keep_evaluations() const {
+  if (!transfer_ || !result_) return Status::ok();
+  gpu::Recording recording = tune::recording_of(result_->evaluations, transfer_->device);
+  recording.kernel = spec_.name;
+  recording.problem = problem_;
+  recording.source_hash = transfer_->source_hash;
+  const std::string id = FieldHasher()
+                             .add(spec_.name)
+                             .add(recording.source_hash)
+                             .add(problem_.text())
+                             .add(transfer_->dtype)
+                             .add(transfer_->device.name)
+                             .add(transfer_->device.toolkit)
+                             .hex();
+  return tune::store_evaluations(tune::evaluations_path(transfer_->directory, spec_.name, id),
+                                 recording);
+}
+
 Status ProgramTuner::start() {
   if (started()) return error(Code::kInvalid, "the tuner has started already");
   if (spec_.parameters.empty()) return error(Code::kInvalid, "no parameters to tune");
   PURLIN_ASSIGN(session_options_.budget, tune::parse_budget(options_.budget));
   PURLIN_ASSIGN(tune::Space built, tune::build_space(spec_, problem_, DeviceInfo{}));
-  auto space = std::make_unique<tune::Space>(std::move(built));
-  tune::StrategyRequest request{*space, options_.seed, session_options_.budget.evaluations,
-                                session_options_.budget.seconds};
+  space_ = std::make_unique<tune::Space>(std::move(built));
+  PURLIN_ASSIGN(std::vector<tune::PriorRun> priors, find_priors());
+  tune::StrategyRequest request{*space_, options_.seed, session_options_.budget.evaluations,
+                                session_options_.budget.seconds, std::move(priors)};
   PURLIN_ASSIGN(strategy_, tune::make_strategy(options_.strategy, request));
   if (!options_.session.empty()) {
     FieldHasher hasher;
@@ -120,10 +161,10 @@ Status ProgramTuner::start() {
   session_options_.default_config = default_config(spec_);
   session_options_.finals.rounds = std::max(options_.finals_rounds, 0);
   best_ = *session_options_.default_config;
-  space_ = std::move(space);
-  session_ =
-      std::make_unique<tune::TuningSession>(*space_, *strategy_, journal_ ? &*journal_ : nullptr,
-                                            session_options_, tune::SessionTraits{}, clock_);
+  tune::SessionTraits traits;
+  traits.lookahead = std::max<std::size_t>(options_.lookahead, 1);
+  session_ = std::make_unique<tune::TuningSession>(
+      *space_, *strategy_, journal_ ? &*journal_ : nullptr, session_options_, traits, clock_);
   return Status::ok();
 }
 
@@ -141,6 +182,18 @@ Result<const Config*> ProgramTuner::next() {
     }
   }
   return &request_->config;
+}
+
+const Config* ProgramTuner::announced() {
+  if (!started()) return nullptr;
+  // What is asked of the session is run already, or comes behind what is waiting here.
+  std::vector<Config> later = session_->announced();
+  announced_.insert(announced_.begin(), std::make_move_iterator(later.rbegin()),
+                    std::make_move_iterator(later.rend()));
+  if (announced_.empty()) return nullptr;
+  announced_now_ = std::move(announced_.back());
+  announced_.pop_back();
+  return &announced_now_;
 }
 
 Status ProgramTuner::report(double time_ms) {

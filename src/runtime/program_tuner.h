@@ -32,6 +32,14 @@ struct ProgramTunerOptions {
   std::string device;   // what tells one device's journal from another's
   int warmups = 1;      // runs of a config that are not counted when it takes over
   int finals_rounds = 3;
+  std::size_t lookahead = 1;  // configs that announced() names before their runs, at most
+};
+
+// The cache whose results of this kernel a search starts from, and in which it leaves its own.
+struct ProgramTransfer {
+  std::string directory;
+  DeviceInfo device;
+  std::string dtype, source_hash;
 };
 
 class ProgramTuner {
@@ -47,6 +55,9 @@ class ProgramTuner {
   // A dimension of the problem: constraints may name it, and the winner is stored for it.
   Status add_dimension(std::string_view name, std::int64_t extent, std::string_view bucket_rule);
 
+  // Before start().
+  Status transfer(ProgramTransfer from);
+
   // Builds the space and opens the journal.
   Status start();
   bool started() const { return session_ != nullptr; }
@@ -55,6 +66,8 @@ class ProgramTuner {
   // The config of the next run; the best one once over(). kInvalid before start(). Lives until the
   // next report() or reject().
   Result<const Config*> next();
+  // A config of one of the next runs, each once; nullptr without one. Lives until the next call.
+  const Config* announced();
   // How long that run took. Ignored once over.
   Status report(double time_ms);
   // That run failed, or its result was wrong: the config is out. `why` is for people.
@@ -71,8 +84,11 @@ class ProgramTuner {
   // `verified`: the program compared each candidate's output with a reference.
   Result<cache::Entry> entry(const DeviceInfo& device, std::string_view dtype,
                              std::string_view source_hash, bool verified) const;
+  // Leaves the evaluations for later searches, where transfer() named a cache. REQUIRES: over().
+  Status keep_evaluations() const;
 
  private:
+  Result<std::vector<tune::PriorRun>> find_priors() const;
   Status finish_evaluation(Evaluation made);
   Status finish_session();
   void note_best();
@@ -81,12 +97,15 @@ class ProgramTuner {
   Clock& clock_;
   KernelSpec spec_;
   ProblemShape problem_;
+  std::optional<ProgramTransfer> transfer_;
   std::unique_ptr<tune::Space> space_;
   std::unique_ptr<tune::Strategy> strategy_;
   std::optional<tune::Journal> journal_;
   tune::SessionOptions session_options_;
   std::unique_ptr<tune::TuningSession> session_;
   std::optional<tune::TuningSession::Request> request_;  // the config being run
+  std::vector<Config> announced_;                        // the next one last
+  Config announced_now_;
   std::vector<Sample> samples_;
   int warmups_left_ = 0;
   std::int64_t request_ns_ = 0;

@@ -167,5 +167,69 @@ TEST(ProgramTuner, RefusesMistakes) {
   EXPECT_FALSE(tuner.report(std::nan("")).is_ok());
 }
 
+TEST(ProgramTuner, NextConfigsAreAnnouncedOnceBeforeTheyRun) {
+  ProgramTunerOptions options;
+  options.kernel = "scale";
+  options.strategy = "exhaustive";
+  options.budget = "100";
+  options.lookahead = 4;
+  FakeClock clock;
+  ProgramTuner tuner(options, clock);
+  EXPECT_EQ(tuner.announced(), nullptr);
+  ASSERT_TRUE(
+      tuner.add_parameter("BLOCK", Ints{16, 32, 64, 128, 256, 512}, std::int64_t{16}).is_ok());
+  ASSERT_TRUE(tuner.start().is_ok());
+  std::set<std::string> named;
+  std::string now;
+  std::size_t early = 0;
+  while (!tuner.over()) {
+    const Config config = **tuner.next();
+    if (tuner.over()) break;
+    while (const Config* later = tuner.announced()) {
+      EXPECT_TRUE(named.insert(later->text()).second) << later->text() << " twice";
+      early += later->text() != config.text();
+    }
+    ASSERT_TRUE(tuner.report(static_cast<double>(at(config, "BLOCK"))).is_ok());
+  }
+  EXPECT_GE(early, 3u);
+  EXPECT_EQ(tuner.best().text(), "BLOCK=16");
+}
+
+TEST(ProgramTuner, ASearchStartsFromWhatEarlierOnesLeft) {
+  const std::string cache = make_temporary_directory("tuner_transfer").value();
+  DeviceInfo device;
+  device.backend = "cuda";
+  device.arch = "sm_90";
+  device.name = "NVIDIA H100";
+  // 1,024 configs; the fastest is far from the default.
+  const auto tune = [&](std::int64_t extent, std::string_view dtype, std::size_t budget) {
+    ProgramTunerOptions options;
+    options.kernel = "scale";
+    options.budget = std::to_string(budget);
+    options.seed = 7;
+    FakeClock clock;
+    ProgramTuner tuner(options, clock);
+    for (const char* name : {"A", "B", "C", "D", "E"})
+      EXPECT_TRUE(tuner.add_parameter(name, Ints{0, 1, 2, 3}, std::int64_t{0}).is_ok());
+    EXPECT_TRUE(tuner.add_dimension("N", extent, "").is_ok());
+    EXPECT_TRUE(tuner.transfer({cache, device, std::string(dtype), "source"}).is_ok());
+    EXPECT_TRUE(tuner.start().is_ok());
+    EXPECT_FALSE(tuner.transfer({cache, device, "f16", "source"}).is_ok()) << "too late";
+    while (!tuner.over()) {
+      const Config config = **tuner.next();
+      if (tuner.over()) break;
+      double time = 1;
+      for (const char* name : {"A", "B", "C", "D", "E"})
+        time += std::abs(static_cast<double>(at(config, name)) - 3) * 0.7;
+      EXPECT_TRUE(tuner.report(time).is_ok());
+    }
+    EXPECT_TRUE(tuner.keep_evaluations().is_ok());
+    return tuner.best_time_ms();
+  };
+  EXPECT_DOUBLE_EQ(tune(1000, "f32", 300), 1);
+  EXPECT_DOUBLE_EQ(tune(2000, "f16", 8), 1) << "eight evaluations are enough with the first's";
+  EXPECT_EQ(list_directory(join_path(cache, "evaluations"))->size(), 2u);
+}
+
 }  // namespace
 }  // namespace purlin::runtime

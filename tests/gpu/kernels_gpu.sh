@@ -5,9 +5,12 @@ where=$1
 kernels=$where/share/purlin/kernels
 [ -d "$kernels" ] || kernels=$(cd "$where/../../kernels" && pwd)
 export XDG_CACHE_HOME=$(mktemp -d)
+capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader -i 0)
 for spec in "$kernels"/*/*.toml; do
   name=$(basename "$spec" .toml)
   grep -q '^\[kernel.cuda\]' "$spec" || continue
+  # Sources for Hopper alone.
+  ! grep -q 'arch = \["sm_90a"\]' "$spec" || [ "$capability" = 9.0 ] || continue
   purlin tune "$spec" --device cuda:0 --strategy random --budget 24 --seed 3 --no-store --json -q >"$XDG_CACHE_HOME/$name.json"
   python3 - "$XDG_CACHE_HOME/$name.json" "$name" <<'PY'
 import json, sys

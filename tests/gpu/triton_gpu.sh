@@ -54,3 +54,5 @@ for size in {r["size"] for r in rows}:
     assert len({r["result"] for r in rows if r["size"] == size}) == 1, "results differ between modes"
 print("triton_gpu: ok, results identical in every mode and turn")
 PY
+PURLIN_CACHE=$tmp/cache-shadow TRITON_CACHE_DIR=$tmp/triton-shadow timeout 60 "$python" "$here/triton/shadow.py"
+echo "triton_gpu: ok, a slow winner was demoted and a space was searched"

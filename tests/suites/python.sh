@@ -5,9 +5,11 @@
 source "$(dirname "$0")/lib.sh"
 library=${PURLIN_BUILD:-}/lib/libpurlin.so
 [ -e "$library" ] || fail "no $library"
-PURLIN_LIBRARY=$library PYTHONDONTWRITEBYTECODE=1 PURLIN_CACHE=$tmp/cache \
-  expect_exit 0 python3 "$PURLIN_SOURCE/python/tests/test_purlin.py"
-expect_contains "$tmp/err" OK
+for test in test_purlin test_space; do
+  PURLIN_LIBRARY=$library PYTHONDONTWRITEBYTECODE=1 PURLIN_CACHE=$tmp/cache \
+    expect_exit 0 python3 "$PURLIN_SOURCE/python/tests/$test.py"
+  expect_contains "$tmp/err" OK
+done
 # purlin.torch, where cublasLt.h was at hand to build the fake library against.
 fake=${PURLIN_BUILD:-}/tests/fake_cublaslt/libcublasLt.so.13
 if [ -e "$fake" ]; then

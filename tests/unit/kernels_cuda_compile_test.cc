@@ -2,6 +2,7 @@
 // Every CUDA sample compiles with NVRTC, without a GPU: the reference, the default config and
 // configs drawn from the space. Whether they compute the right thing is for tests/gpu to see.
 #include "base/random.h"
+#include "measure/binary_cache.h"
 #include "model/spec/spec.h"
 
 #include <gtest/gtest.h>
@@ -54,12 +55,14 @@ TEST_P(KernelsCudaCompile, ReferenceDefaultAndDrawnConfigs) {
 
   const SourceText& reference = spec->reference.sources.at("cuda");
   const Result<gpu::Binary> compiled = (*nvrtc)->compile(
-      {reference.file, reference.text, spec->reference.entry, reference.options, {}, {}}, "sm_90");
+      measure::compile_request(*spec, reference, spec->reference.entry, {}), "sm_90");
   ASSERT_TRUE(compiled.is_ok()) << compiled.status().message();
 
   if (spec->library) return;  // its configs are the library's
   const DeviceInfo device = hopper();
   const SourceText& source = spec->sources.at("cuda");
+  const std::vector<std::string> archs =
+      source.archs.empty() ? std::vector<std::string>{"sm_90", "sm_80"} : source.archs;
   std::vector<Config> configs = {default_config(*spec)};
   Random random(11);
   constexpr int kTries = 200000;
@@ -74,9 +77,9 @@ TEST_P(KernelsCudaCompile, ReferenceDefaultAndDrawnConfigs) {
     EXPECT_TRUE(check_constraints(*spec, scope).is_ok()) << configs[i].text();
     const Result<LaunchShape> launch = resolve_launch(spec->launch, scope, device);
     EXPECT_TRUE(launch.is_ok()) << configs[i].text() << ": " << launch.status().message();
-    for (const char* arch : {"sm_90", "sm_80"}) {
-      const Result<gpu::Binary> binary = (*nvrtc)->compile(
-          {source.file, source.text, spec->entry, source.options, {}, configs[i]}, arch);
+    for (const std::string& arch : archs) {
+      const Result<gpu::Binary> binary =
+          (*nvrtc)->compile(measure::compile_request(*spec, source, spec->entry, configs[i]), arch);
       EXPECT_TRUE(binary.is_ok()) << arch << " " << configs[i].text() << ": "
                                   << binary.status().message();
       if (i > 0) break;  // one arch is enough for the drawn ones

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """As much of PyTorch as purlin.triton_autotune uses, over lists, with a simulated clock."""
+import contextlib
 import math
 
 
@@ -141,6 +142,9 @@ class cuda:
         def synchronize(self):
             pass
 
+        def query(self):
+            return True
+
         def elapsed_time(self, other):
             return other.at - self.at
 
@@ -159,6 +163,16 @@ class cuda:
     @staticmethod
     def current_device():
         return 0
+
+    @staticmethod
+    def device(index):
+        return contextlib.nullcontext(index)
+
+    devices = 2
+
+    @staticmethod
+    def device_count():
+        return cuda.devices
 
 
 def is_tensor(value):

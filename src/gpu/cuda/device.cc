@@ -2,6 +2,7 @@
 #include "gpu/cuda/device.h"
 
 #include "gpu/cuda/facts.h"
+#include "gpu/cuda/tensor_map.h"
 #include "gpu/launching.h"
 
 namespace purlin::gpu {
@@ -61,6 +62,7 @@ Status check_copy_range(const Buffer& buffer, std::size_t offset, std::size_t by
 // The arguments as the driver takes them: pointers to values that stay where they are.
 struct CudaDevice::Parameters {
   std::vector<CUdeviceptr> addresses;
+  std::vector<EncodedTensorMap> maps;
   std::vector<void*> values;
   std::vector<LibraryArgument> of_library;  // in place of those, for a library's kernel
 };
@@ -252,17 +254,28 @@ Status CudaDevice::bind(const Launch& launch, const std::vector<KernelArgument>&
     return error(Code::kInvalid, "the kernel takes {} arguments, the launch gives {}",
                  kernel.sizes.size(), count);
   parameters.addresses.resize(count);
+  parameters.maps.resize(count);
   parameters.values.resize(count);
   for (std::size_t i = 0; i < count; ++i) {
     const KernelArgument& argument = arguments[i];
     const bool scalar = argument.buffer == nullptr;
-    const std::size_t size = scalar ? argument.scalar.size() : sizeof(CUdeviceptr);
+    const bool mapped = !scalar && argument.tensor_map != nullptr;
+    const std::size_t size = scalar   ? argument.scalar.size()
+                             : mapped ? sizeof(EncodedTensorMap)
+                                      : sizeof(CUdeviceptr);
     if (kernel.sizes_known && size != kernel.sizes[i])
       return error(Code::kInvalid, "kernel argument {} has {} bytes, the launch gives {}", i,
                    kernel.sizes[i], size);
     if (!scalar) parameters.addresses[i] = address_of(*argument.buffer, argument.offset);
-    parameters.values[i] = scalar ? const_cast<char*>(argument.scalar.data())
-                                  : static_cast<void*>(&parameters.addresses[i]);
+    if (mapped) {
+      Result<EncodedTensorMap> map =
+          encode_tensor_map(driver_, *argument.tensor_map, parameters.addresses[i]);
+      PURLIN_TRY(map.status().with_context(fmt::format("kernel argument {}", i)));
+      parameters.maps[i] = *map;
+    }
+    parameters.values[i] = scalar   ? const_cast<char*>(argument.scalar.data())
+                           : mapped ? static_cast<void*>(&parameters.maps[i])
+                                    : static_cast<void*>(&parameters.addresses[i]);
   }
   return Status::ok();
 }

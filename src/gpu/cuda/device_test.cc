@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <map>
@@ -183,6 +184,12 @@ CudaDriver fake_table() {
   table.cuGraphLaunch = [](CUgraphExec, CUstream) { return fake->call("graph launch"); };
   table.cuGraphExecDestroy = [](CUgraphExec) { return fake->release("end"); };
   table.cuGraphDestroy = [](CUgraph) { return fake->release("drop"); };
+  table.cuTensorMapEncodeTiled = [](void* map, int, cuuint32_t, void* address, const cuuint64_t*,
+                                    const cuuint64_t*, const cuuint32_t*, const cuuint32_t*, int,
+                                    int, int, int) {
+    std::memcpy(map, &address, sizeof address);
+    return CUDA_SUCCESS;
+  };
   table.cuLaunchKernelEx = [](const CUlaunchConfig* config, CUfunction, void**, void**) {
     return fake->call("cluster",
                       std::to_string(config->numAttrs > 0 ? config->attrs->value.clusterDim.x : 0));
@@ -263,6 +270,29 @@ TEST_F(CudaDeviceTest, ALaunchPassesAddressesAndScalars) {
   launch_.arguments.push_back({nullptr, 0, 0, "abcdefgh"});
   EXPECT_EQ(device_->run(launch_).message(), "kernel argument 1 has 4 bytes, the launch gives 8");
   EXPECT_EQ(calls(), "");
+}
+
+TEST_F(CudaDeviceTest, AKernelTakesABufferAsATensorMap) {
+  driver_.parameter_sizes = {128, 4};
+  kernel_ = device_->load({"copy", "cubin", "", 0}).value();
+  launch_.kernel = kernel_.get();
+  EXPECT_EQ(device_->run(launch_).message(), "kernel argument 0 has 128 bytes, the launch gives 8");
+  launch_.arguments[0].tensor_map =
+      std::make_shared<TensorMap>(TensorMap{Dtype::kF32, {8, 64}, {4, 32}, 128});
+  // Further sets of arguments have other places, and therefore other maps.
+  launch_.further_arguments = {launch_.arguments};
+  launch_.further_arguments[0][0].offset = 512;
+  driver_.launch_values.clear();
+  ASSERT_TRUE(device_->time(launch_, {2, 1, false, 0}).is_ok());
+  std::vector<CUdeviceptr> places;
+  for (const auto& values : driver_.launch_values) {
+    CUdeviceptr address = 0;
+    std::memcpy(&address, values[0].data(), sizeof address);
+    places.push_back(address % 0x1000);
+    EXPECT_EQ(values[1], "abcd");
+  }
+  EXPECT_NE(std::find(places.begin(), places.end(), 256u), places.end());
+  EXPECT_NE(std::find(places.begin(), places.end(), 512u), places.end());
 }
 
 TEST_F(CudaDeviceTest, SamplesAreQueuedBehindTheGateWithoutWaiting) {

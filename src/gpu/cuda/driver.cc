@@ -83,6 +83,7 @@ Result<CudaDriver> load_cuda_driver() {
   library->bind(driver.cuGraphLaunch, "cuGraphLaunch");
   library->bind(driver.cuGraphExecDestroy, "cuGraphExecDestroy");
   library->bind(driver.cuGraphDestroy, "cuGraphDestroy");
+  library->bind(driver.cuTensorMapEncodeTiled, "cuTensorMapEncodeTiled");
   return driver;
 }
 

@@ -76,6 +76,12 @@ struct CudaDriver {
   CUresult (*cuGraphLaunch)(CUgraphExec, CUstream) = nullptr;
   CUresult (*cuGraphExecDestroy)(CUgraphExec) = nullptr;
   CUresult (*cuGraphDestroy)(CUgraph) = nullptr;
+  // With the types of tensor_map.h, because headers before CUDA 12.0 do not declare it.
+  CUresult (*cuTensorMapEncodeTiled)(void* map, int dtype, cuuint32_t rank, void* address,
+                                     const cuuint64_t* extents, const cuuint64_t* strides,
+                                     const cuuint32_t* box, const cuuint32_t* element_strides,
+                                     int interleave, int swizzle, int l2_promotion,
+                                     int fill) = nullptr;
 };
 
 Result<CudaDriver> load_cuda_driver();

@@ -73,6 +73,27 @@ Status read_fill(const Toml& node, Argument& argument) {
   return Status::ok();
 }
 
+// {box = ["BM", 64], swizzle = 128}
+Status read_tensor_map(const Toml& node, Argument& argument) {
+  PURLIN_ASSIGN(TomlTable table, TomlTable::of(node, "tensor_map"));
+  if (argument.role == Argument::Role::kScalar)
+    return node.complain(fmt::format("scalar '{}' has no tensor map", argument.name));
+  TensorMapSpec map;
+  PURLIN_ASSIGN(const Toml* box, table.required("box"));
+  PURLIN_ASSIGN(map.box, to_expressions(*box, "box", 5));
+  if (map.box.size() != argument.shape.size())
+    return box->complain(fmt::format("box must have the {} extents of '{}', not {}",
+                                     argument.shape.size(), argument.name, map.box.size()));
+  if (const Toml* swizzle = table.optional("swizzle")) {
+    PURLIN_ASSIGN(map.swizzle, to_expression(*swizzle, "swizzle"));
+  } else {
+    PURLIN_ASSIGN(map.swizzle.expression, Expression::parse("0"));
+  }
+  PURLIN_TRY(table.finish());
+  argument.tensor_map = std::move(map);
+  return Status::ok();
+}
+
 }  // namespace
 
 Result<Argument> read_argument(const Toml& node) {
@@ -100,6 +121,7 @@ Result<Argument> read_argument(const Toml& node) {
   const Toml* value = table.optional("value");
   const Toml* fill = table.optional("fill");
   const Toml* layout = table.optional("layout");
+  const Toml* tensor_map = table.optional("tensor_map");
   PURLIN_TRY(table.finish());
   const bool scalar = argument.role == Role::kScalar;
   if (scalar && value == nullptr)
@@ -122,6 +144,7 @@ Result<Argument> read_argument(const Toml& node) {
   }
   if (fill != nullptr) PURLIN_TRY(read_fill(*fill, argument));
   if (layout != nullptr) PURLIN_TRY(read_layout(*layout, argument));
+  if (tensor_map != nullptr) PURLIN_TRY(read_tensor_map(*tensor_map, argument));
   return argument;
 }
 

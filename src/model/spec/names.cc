@@ -51,6 +51,11 @@ class NameCheck {
       const bool own = argument.role == Argument::Role::kScratch;
       for (const SpecExpression& extent : argument.shape)
         PURLIN_TRY(check(extent, own, kSameForAll));
+      if (argument.tensor_map) {
+        for (const SpecExpression& extent : argument.tensor_map->box)
+          PURLIN_TRY(check(extent, true));
+        PURLIN_TRY(check(argument.tensor_map->swizzle, true));
+      }
       if (argument.role == Argument::Role::kScalar)
         PURLIN_TRY(check(argument.value,
                          spec_.reference.is_default_config || !in_reference(spec_, argument),

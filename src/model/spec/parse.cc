@@ -231,6 +231,12 @@ class SpecReader {
       PURLIN_ASSIGN(Argument argument, read_argument(item));
       if (find_argument(argument.name) != nullptr)
         return item.complain(fmt::format("there are two arguments '{}'", argument.name));
+      for (const auto& [language, source] : spec_.sources)
+        if (argument.tensor_map && language != "cuda")
+          return item.find("tensor_map")
+              ->complain(fmt::format("a tensor map is for CUDA alone; put [kernel.{}] into a spec "
+                                     "without one",
+                                     language));
       writes |= is_result(argument);
       spec_.arguments.push_back(std::move(argument));
       argument_names_.push_back(spec_.arguments.back().name);

@@ -168,6 +168,10 @@ std::string KernelSpec::source_hash(std::string_view language) const {
     hasher.add(std::to_string(static_cast<int>(argument.role)));
     for (const SpecExpression& extent : argument.shape) hasher.add(extent.expression.text());
     hasher.add(argument.value.expression.text());
+    if (!argument.tensor_map) continue;
+    hasher.add("tensor_map").add(argument.tensor_map->swizzle.expression.text());
+    for (const SpecExpression& extent : argument.tensor_map->box)
+      hasher.add(extent.expression.text());
   }
   hasher.add("launch");
   add_launch(hasher, launch);

@@ -44,6 +44,13 @@ struct LaunchSpec {
   std::optional<SpecExpression> dynamic_shared_bytes;
 };
 
+// A buffer that a CUDA kernel takes as a tensor map (CUtensorMap) in place of its address. The
+// tensor is the whole buffer, row-major.
+struct TensorMapSpec {
+  std::vector<SpecExpression> box;  // one extent for each of the buffer's
+  SpecExpression swizzle;           // width in bytes: 0, 32, 64 or 128
+};
+
 struct Argument {
   enum class Role { kInput, kOutput, kInOut, kScalar, kScratch };
   std::string name;
@@ -56,6 +63,7 @@ struct Argument {
   // normal(mean, deviation), constant, or 0,1,2,… .
   enum class Fill { kUniform, kNormal, kConstant, kIota } fill = Fill::kUniform;
   double fill_a = -1, fill_b = 1;
+  std::optional<TensorMapSpec> tensor_map{};
 };
 
 // A kernel source for one backend language.

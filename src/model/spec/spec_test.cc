@@ -245,6 +245,12 @@ TEST(Spec, EveryMistakeSaysWhereAndWhatToDo) {
       {"grid = [\"ceil_div(N, BN)\", \"ceil_div(M, BM)\"]", "grid = []",
        ": grid must have 1 to 3 entries, not 0"},
       {"shared_memory", "shared_memroy", "did you mean 'shared_memory'?"},
+      {"fill = \"normal(0, 2.5)\"", "tensor_map = {box = [\"BM\", 8], swizzle = 128}",
+       ": a tensor map is for CUDA alone; put [kernel.opencl] into a spec without one"},
+      {"fill = \"normal(0, 2.5)\"", "tensor_map = {box = [8]}",
+       ": box must have the 2 extents of 'A', not 1"},
+      {"value = \"M\"", "value = \"M\"\ntensor_map = {box = [8]}",
+       ": scalar 'M' has no tensor map"},
       {"role = \"input\"", "role = \"in\"", ": unknown role 'in'; there are input, output"},
       {"dtype = \"f16\"", "dtype = \"f17\"", ": unknown dtype 'f17'"},
       {"role = \"output\"", "role = \"scratch\"",
@@ -312,6 +318,32 @@ TEST(Spec, TheShippedSpecsLoad) {
     const Result<KernelSpec> spec = load_spec(path);
     EXPECT_TRUE(spec.is_ok()) << spec.status().message();
   }
+}
+
+// The example as a spec of CUDA alone, with a tensor map of A.
+std::string gemm_with_tensor_map(const std::string& map) {
+  std::string text = gemm_with("fill = \"normal(0, 2.5)\"", "tensor_map = " + map);
+  for (const std::string from : {"[kernel.opencl]", "[reference.opencl]"}) {
+    const std::size_t start = text.find(from);
+    text.erase(start, text.find("\n[", start) + 1 - start);
+  }
+  return text;
+}
+
+TEST(Spec, ATensorMapDependsOnParametersAndIsPartOfTheSource) {
+  const Result<KernelSpec> spec =
+      parse(gemm_with_tensor_map("{box = [\"BM\", 64], swizzle = 128}"));
+  ASSERT_TRUE(spec.is_ok()) << spec.status().message();
+  const auto& map = spec->arguments[0].tensor_map;
+  ASSERT_TRUE(map.has_value());
+  EXPECT_EQ(map->box[0].expression.text(), "BM");
+  EXPECT_EQ(map->swizzle.expression.text(), "128");
+  const Result<KernelSpec> other = parse(gemm_with_tensor_map("{box = [\"BM\", 32]}"));
+  ASSERT_TRUE(other.is_ok()) << other.status().message();
+  EXPECT_NE(spec->source_hash("cuda"), other->source_hash("cuda"));
+  const Result<KernelSpec> wrong = parse(gemm_with_tensor_map("{box = [\"BX\", 32]}"));
+  EXPECT_NE(wrong.status().message().find("unknown name 'BX'"), std::string::npos)
+      << wrong.status().message();
 }
 
 TEST(Spec, TheReferenceMayBeTheDefaultConfig) {

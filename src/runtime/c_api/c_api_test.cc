@@ -403,4 +403,54 @@ TEST(CApi, LookupsGoOnDuringReloads) {
 }
 
 }  // namespace
+TEST(CApi, ADemotedEntryIsServedNoLonger) {
+  const TemporaryDirectory directory;
+  purlin::Cache cache(directory.path());
+  purlin_device device = PURLIN_DEVICE_INIT;
+  device.backend = "cuda";
+  device.arch = "sm_90";
+  const char* dimensions[] = {"N"};
+  purlin_op_desc desc = PURLIN_OP_DESC_INIT;
+  desc.op = "scale";
+  desc.dimensions = dimensions;
+  desc.dimension_count = 1;
+  desc.device = &device;
+  ASSERT_EQ(purlin_cache_put(cache.handle(),
+                             R"({"key": {"op": "scale", "kernel": "scale", "backend": "cuda",
+                                 "arch": "sm_90"}, "config": {"BLOCK": 64}, "problem": {"N": 4},
+                                 "time_ms": 0.5})"),
+            PURLIN_OK);
+  purlin_op* op = nullptr;
+  ASSERT_EQ(purlin_op_open(cache.handle(), &desc, &op), PURLIN_OK);
+  const int64_t known[] = {4}, unknown[] = {5};
+  EXPECT_EQ(purlin_op_demote(op, unknown, 1, 1.2, "slow"), PURLIN_NOT_FOUND);
+  EXPECT_EQ(purlin_op_demote(op, known, 2, 1.2, "slow"), PURLIN_INVALID);
+  EXPECT_EQ(purlin_op_demote(nullptr, known, 1, 1.2, "slow"), PURLIN_INVALID);
+  const purlin_entry* entry = nullptr;
+  EXPECT_EQ(purlin_lookup(op, known, 1, &entry), PURLIN_EXACT);
+  ASSERT_EQ(purlin_op_demote(op, known, 1, 1.2, "slow"), PURLIN_OK) << purlin_last_error();
+  ASSERT_EQ(purlin_cache_reload(cache.handle()), PURLIN_OK);
+  EXPECT_EQ(purlin_lookup(op, known, 1, &entry), PURLIN_MISS);
+  purlin_op_close(op);
+}
+
+TEST(CApi, ADuelFindsAWinnerThatNoLongerWins) {
+  purlin_duel* duel = nullptr;
+  ASSERT_EQ(purlin_duel_open(&duel), PURLIN_OK);
+  EXPECT_EQ(purlin_duel_ratio(duel), 1);
+  // Noise of 3 % around equal times raises no alarm; a winner 10 % slower is found soon.
+  const double noise[] = {1.0, 1.03, 0.97, 1.01, 0.99};
+  for (int i = 0; i < 2000; ++i)
+    EXPECT_EQ(purlin_duel_add(duel, noise[i % 5], noise[(i * 3 + 1) % 5]), 0);
+  EXPECT_EQ(purlin_duel_add(duel, 0, 1), 0) << "no time, no sample";
+  EXPECT_EQ(purlin_duel_samples(duel), 2000u);
+  int until = 0;
+  while (until < 500 && purlin_duel_add(duel, 1.1 * noise[until % 5], noise[(until + 2) % 5]) == 0)
+    ++until;
+  EXPECT_LT(until, 200);
+  purlin_duel_close(duel);
+  EXPECT_EQ(purlin_duel_add(nullptr, 1, 1), 0);
+  EXPECT_EQ(purlin_duel_open(nullptr), PURLIN_INVALID);
+}
+
 }  // namespace purlin

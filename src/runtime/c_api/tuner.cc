@@ -74,6 +74,32 @@ EvaluationStatus status_of(purlin_rejection how) {
   }
 }
 
+// The device that an op is of, as far as entries name it.
+Result<purlin::DeviceInfo> device_of(const purlin_op_desc* desc, const char* function) {
+  if (desc == nullptr || !PURLIN_HAS(desc, purlin_op_desc, flags) || desc->device == nullptr)
+    return purlin::error(purlin::Code::kInvalid,
+                         "{}: set the desc to PURLIN_OP_DESC_INIT and give its device", function);
+  const purlin_device& facts = *desc->device;
+  if (!PURLIN_HAS(&facts, purlin_device, driver) || facts.backend == nullptr ||
+      facts.arch == nullptr)
+    return purlin::error(purlin::Code::kInvalid,
+                         "{}: the device must state its backend and arch; purlin_cache_device "
+                         "fills them in",
+                         function);
+  purlin::DeviceInfo device;
+  device.backend = facts.backend;
+  device.arch = facts.arch;
+  device.name = text_or_empty(facts.model);
+  device.toolkit = text_or_empty(facts.toolkit);
+  device.driver = text_or_empty(facts.driver);
+  return device;
+}
+
+std::string cache_directory(const char* directory) {
+  const std::string path = text_or_empty(directory);
+  return path.empty() ? purlin::cache::Store::default_directory() : path;
+}
+
 }  // namespace
 
 purlin_status purlin_tuner_open(const purlin_tuner_desc* desc, purlin_tuner** tuner) {
@@ -95,6 +121,8 @@ purlin_status purlin_tuner_open(const purlin_tuner_desc* desc, purlin_tuner** tu
     options.seed = desc->seed;
     options.warmups = desc->warmups;
     options.finals_rounds = desc->finals_rounds;
+    if (PURLIN_HAS(desc, purlin_tuner_desc, lookahead))
+      options.lookahead = static_cast<std::size_t>(std::clamp(desc->lookahead, 0, 1024));
     *tuner = new purlin_tuner{ProgramTuner(std::move(options))};
     return PURLIN_OK;
   });
@@ -191,36 +219,42 @@ uint64_t purlin_tuner_evaluations(const purlin_tuner* tuner) {
   return tuner == nullptr ? 0 : tuner->tuner.evaluations();
 }
 
+purlin_status purlin_tuner_announced(purlin_tuner* tuner, const purlin_config** config) {
+  if (config != nullptr) *config = nullptr;
+  return on(tuner, "purlin_tuner_announced", [&](ProgramTuner& made) {
+    if (config == nullptr) return fail(PURLIN_INVALID, "purlin_tuner_announced: config is NULL");
+    *config = handle(made.announced());
+    return PURLIN_OK;
+  });
+}
+
+purlin_status purlin_tuner_transfer(purlin_tuner* tuner, const char* directory,
+                                    const purlin_op_desc* desc) {
+  return on(tuner, "purlin_tuner_transfer", [&](ProgramTuner& made) {
+    const Result<purlin::DeviceInfo> device = device_of(desc, "purlin_tuner_transfer");
+    if (!device.is_ok()) return fail(device.status());
+    return done(made.transfer({cache_directory(directory), *device, text_or_empty(desc->dtype),
+                               text_or_empty(desc->source_hash)}));
+  });
+}
+
 purlin_status purlin_tuner_store(purlin_tuner* tuner, const char* directory,
                                  const purlin_op_desc* desc, int verified) {
   return on(tuner, "purlin_tuner_store", [&](ProgramTuner& made) {
-    if (desc == nullptr || !PURLIN_HAS(desc, purlin_op_desc, flags) || desc->device == nullptr)
-      return fail(PURLIN_INVALID,
-                  "purlin_tuner_store: set the desc to PURLIN_OP_DESC_INIT and give its device");
-    const purlin_device& facts = *desc->device;
-    if (!PURLIN_HAS(&facts, purlin_device, driver) || facts.backend == nullptr ||
-        facts.arch == nullptr)
-      return fail(PURLIN_INVALID,
-                  "purlin_tuner_store: the device must state its backend and arch; "
-                  "purlin_cache_device fills them in");
-    purlin::DeviceInfo device;
-    device.backend = facts.backend;
-    device.arch = facts.arch;
-    device.name = text_or_empty(facts.model);
-    device.toolkit = text_or_empty(facts.toolkit);
-    device.driver = text_or_empty(facts.driver);
+    const Result<purlin::DeviceInfo> device = device_of(desc, "purlin_tuner_store");
+    if (!device.is_ok()) return fail(device.status());
     Result<purlin::cache::Entry> entry = made.entry(
-        device, text_or_empty(desc->dtype), text_or_empty(desc->source_hash), verified != 0);
+        *device, text_or_empty(desc->dtype), text_or_empty(desc->source_hash), verified != 0);
     if (!entry.is_ok()) return fail(entry.status());
     if (desc->op != nullptr) entry->key.op = desc->op;
     if (desc->kernel != nullptr) entry->key.kernel = desc->kernel;
     if (desc->policy != nullptr) entry->key.policy = desc->policy;
     if (PURLIN_HAS(desc, purlin_op_desc, layout)) entry->key.layout = text_or_empty(desc->layout);
-    const std::string path = text_or_empty(directory);
-    auto store =
-        purlin::cache::Store::open(path.empty() ? purlin::cache::Store::default_directory() : path);
+    auto store = purlin::cache::Store::open(cache_directory(directory));
     if (!store.is_ok()) return fail(store.status());
-    return done(store->put(*entry).status());
+    const purlin_status stored = done(store->put(*entry).status());
+    if (stored != PURLIN_OK) return stored;
+    return done(made.keep_evaluations());
   });
 }
 

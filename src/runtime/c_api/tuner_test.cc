@@ -89,6 +89,44 @@ TEST(TunerApi, TheWinnerIsFoundByALookup) {
   EXPECT_TRUE(purlin::remove_tree(folder).is_ok());
 }
 
+TEST(TunerApi, LaterConfigsAreAnnouncedAndSearchesShareACache) {
+  const std::string folder = purlin::make_temporary_directory("tuner_transfer").value();
+  purlin_device device = PURLIN_DEVICE_INIT;
+  device.backend = "cuda";
+  device.arch = "sm_90";
+  purlin_op_desc desc = PURLIN_OP_DESC_INIT;
+  desc.device = &device;
+  desc.source_hash = "source";
+  for (const std::int64_t extent : {1000, 2000}) {
+    purlin::TunerOptions options;
+    options.kernel = "scale";
+    options.budget = "40";
+    options.lookahead = 8;
+    purlin::Tuner tuner(options);
+    tuner.parameter("BLOCK", {16, 32, 64, 128}, 16)
+        .parameter("UNROLL", {1, 2, 4, 8}, 1)
+        .dimension("N", extent)
+        .transfer(folder, desc);
+    tuner.start();
+    std::size_t announced = 0;
+    while (!tuner.over()) {
+      const purlin::TuningConfig config = tuner.next();
+      if (tuner.over()) break;
+      const double block = static_cast<double>(config.integer("BLOCK"));
+      const double time_ms = 1 + std::abs(block - 64) / 64 + 1.0 / config.real("UNROLL");
+      while (tuner.announced().handle() != nullptr) ++announced;
+      tuner.report(time_ms);
+    }
+    EXPECT_GE(announced, 14u) << "all but the default, which is first";
+    EXPECT_EQ(tuner.best().integer("BLOCK"), 64);
+    tuner.store(folder, desc, true);
+  }
+  EXPECT_EQ(purlin::list_directory(folder + "/evaluations")->size(), 2u);
+  EXPECT_EQ(purlin_tuner_announced(nullptr, nullptr), PURLIN_INVALID);
+  EXPECT_EQ(purlin_tuner_transfer(nullptr, nullptr, nullptr), PURLIN_INVALID);
+  EXPECT_TRUE(purlin::remove_tree(folder).is_ok());
+}
+
 TEST(CachePut, WhatAnotherTunerFoundIsServedAtOnce) {
   const std::string folder = purlin::make_temporary_directory("put").value();
   purlin::Cache cache(folder);

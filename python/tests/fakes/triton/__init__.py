@@ -26,8 +26,9 @@ class Kernel:
 
         options = {n: v for n, v in kwargs.items() if n not in self.arg_names}
         self.launches.append(options)
-        cuda.now_ms += self.fn(**dict(zip(self.arg_names, args)),
-                               **{n: v for n, v in kwargs.items() if n in self.arg_names}, options=options)
+        spent_ms = self.fn(**dict(zip(self.arg_names, args)),
+                           **{n: v for n, v in kwargs.items() if n in self.arg_names}, options=options)
+        cuda.now_ms += spent_ms
 
     def warmup(self, *args, grid, **kwargs):
         self.compiled.append({n: v for n, v in kwargs.items() if n not in self.arg_names})
