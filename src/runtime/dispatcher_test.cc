@@ -101,6 +101,17 @@ TEST(Dispatcher, ADefaultThatDoesNotCompileIsAnErrorAtOpen) {
   EXPECT_EQ(bench.open(std::move(app_context)).message(), "copy: the default config: no");
 }
 
+TEST(Dispatcher, ASpecWithATensorMapIsRefusedWithWhatToDo) {
+  const Bench bench;
+  KernelSpec spec = sample_spec();
+  spec.arguments[0].tensor_map.emplace();
+  const Status status = Dispatcher::open(CacheSession::open(bench.cache.c_str()).value(), spec,
+                                         std::make_unique<gpu::FakeAppContext>(), {})
+                            .status();
+  EXPECT_EQ(status.code(), Code::kInvalid);
+  EXPECT_NE(status.message().find("'x' is a tensor map"), std::string::npos) << status.message();
+}
+
 TEST(Dispatcher, CompilesNothingWhileAGraphIsCaptured) {
   Bench bench;
   bench.put(1024, sample_config(64, 4));
