@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t kIdDigits = 64, kMaxPods = 4096, kMaxUnknown = 4096, kMaxNameBytes = 253;
 constexpr std::size_t kMaxJobFileBytes = 64 << 10, kMaxPodListBytes = std::size_t{16} << 20;
+constexpr double kKubeletS = 5;
 constexpr std::string_view kLogSuffix = ".log";
 
 std::int64_t to_ns(double seconds) { return static_cast<std::int64_t>(seconds * 1e9); }
@@ -71,7 +72,12 @@ void PlaceLabels::list_logs() {
 
 void PlaceLabels::ask_kubelet() {
   if (http_ == nullptr || options_.kubelet_url.empty()) return;
-  blobs::HttpRequest request{"GET", options_.kubelet_url, {}, {}, 5, kMaxPodListBytes};
+  blobs::HttpRequest request;
+  request.method = "GET";
+  request.url = options_.kubelet_url;
+  request.timeout_s = kKubeletS;
+  request.direct = true;  // it is this node's
+  request.max_bytes = kMaxPodListBytes;
   if (!options_.kubelet_token_file.empty())
     if (const Result<std::string> token = read_file(options_.kubelet_token_file, 64 << 10);
         token.is_ok())
