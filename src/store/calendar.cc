@@ -12,6 +12,8 @@ namespace {
 
 constexpr std::int64_t kCalendarHourNs = 3'600'000'000'000;
 constexpr std::int64_t kCalendarDayNs = 24 * kCalendarHourNs;
+// What 64 bits of ns hold, also at the end of the year.
+constexpr std::int64_t kFirstYear = 1970, kLastYear = 2261;
 
 std::chrono::year_month_day date_of(std::int64_t ns) {
   return std::chrono::sys_days(std::chrono::days(ns / kCalendarDayNs));
@@ -43,7 +45,8 @@ std::optional<std::int64_t> period_begin(Level level, std::string_view name) {
   std::int64_t numbers[3] = {1970, 1, 1};
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const auto number = parse_int(parts[i]);
-    if (!number || *number < 1 || *number > 9999) return std::nullopt;
+    const std::int64_t least = i == 0 ? kFirstYear : 1;
+    if (!number || *number < least || *number > kLastYear) return std::nullopt;
     numbers[i] = *number;
   }
   const std::int64_t begin =

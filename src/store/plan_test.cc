@@ -73,7 +73,8 @@ TEST(Calendar, NamesArePeriods) {
   for (const Level level : {Level::kHours, Level::kDays, Level::kMonths}) {
     const std::string name = period_name(level, kMadeUpDayNs + 5);
     EXPECT_EQ(period_name(level, *period_begin(level, name)), name);
-    for (const char* wrong : {"", "2024-13", "2024-02-30", "24", "x", "2024-2-3"})
+    for (const char* wrong :
+         {"", "2024-13", "2024-02-30", "24", "9999", "9999-01-01", "x", "2024-2-3"})
       EXPECT_FALSE(period_begin(level, wrong).has_value()) << wrong;
   }
   EXPECT_EQ(month_end(*period_begin(Level::kDays, "2024-12")),

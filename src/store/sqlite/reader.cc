@@ -283,7 +283,12 @@ Status SqliteReader::check(StoreCheck& result) {
       for (const char* ending : {"", "-wal"})
         if (file_exists(path + ending)) result.bytes += file_size(path + ending).value_or(0);
       Result<PeriodReader*> reader = period(level, begin);
-      if (reader.is_ok() && *reader == nullptr) continue;
+      if (reader.is_ok() && *reader == nullptr) {
+        result.findings.push_back(
+            {path, "it is empty: a writer was killed before its first commit, or the file was cut",
+             false});
+        continue;
+      }
       const Status status = reader.is_ok() ? (*reader)->check(result) : reader.status();
       if (!status.is_ok()) result.findings.push_back({path, status.message(), true});
       close(level, begin);

@@ -46,7 +46,7 @@ class StoreFaults : public testing::Test {
     Result<std::unique_ptr<Store>> store = open_store(target);
     ASSERT_TRUE(store.is_ok()) << where << ": " << store.status().message();
     const StoreCheck checked = (*store)->check().value();
-    EXPECT_TRUE(checked.findings.empty()) << where << ": " << checked.findings[0].what;
+    EXPECT_FALSE(checked.damaged()) << where << ": " << checked.findings[0].what;
     for (const std::uint64_t n : acknowledged) {
       const HashedBatch again = batch(n);
       const Result<Ingest> result = (*store)->ingest(again.hash, again.batch);
@@ -199,6 +199,12 @@ TEST_F(StoreFaults, DamageOfADayIsNamedAndHidesNoOtherDay) {
   EXPECT_TRUE(file_exists(path("2024-02-20"))) << "nothing removes what it could not fold";
   EXPECT_FALSE(store->expire(kMadeUpDayNs + kDayNs).is_ok());
   EXPECT_TRUE(file_exists(path("2024-02-20")));
+
+  // Cut to nothing, it is no different from one that was just begun: a remark.
+  ASSERT_TRUE(write_atomic(path("2024-02-20"), "").is_ok());
+  const StoreCheck cut = check_store(target_).value();
+  ASSERT_EQ(cut.findings.size(), 1U);
+  EXPECT_EQ(cut.findings[0].where, path("2024-02-20"));
 }
 
 }  // namespace
