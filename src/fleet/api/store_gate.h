@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // StoreGate: the one Store of a server, for its many threads.
 //
-// A thread of its own has the Store. Batches that wait together are one commit, so a disk that
+// A separate thread has the Store. Batches that wait together are one commit, so a disk that
 // syncs slowly carries many agents. Each question takes a Reader from a pool, so questions wait
 // neither for writes nor for each other. [MT] all methods; they return when it is done. Memory is
 // bounded by the callers: each waits for its own batch. Failure: the store's.

@@ -4,8 +4,8 @@
 //
 // Launch shapes, resources and counters of a kernel are left out: the raw profile has them. One
 // owner, one thread. Rows are merged, so memory grows with the kernels of a period, not with its
-// launches; what is beyond max_rows goes to the row "(other kernels)" of its device and run, and
-// nothing is lost from the sum. Cannot fail.
+// launches. Rows beyond max_rows are added to "(other kernels)" of their device and run: the sum
+// stays exact. Cannot fail.
 #pragma once
 
 #include "fleet/collector/place_labels.h"

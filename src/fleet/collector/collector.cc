@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kEndedNs = 60'000'000'000;
 
-// A fresh descriptor of the file that was found, whatever has its name now.
+// A fresh descriptor of the file that was found, although another may have its name now.
 Result<profile::Bytes> bytes_of(const FoundCapture& capture) {
   return profile::Bytes::open(fmt::format("/proc/self/fd/{}", capture.file->get()));
 }

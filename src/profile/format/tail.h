@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ProfileTail: a capture's file that is still written, read a few periods at a time.
 //
-// Each read gives what was sealed since the one before, as a profile of its own: the kernels with
+// Each read gives what was sealed since the one before, as a separate profile: the kernels with
 // launches in these periods, and what coverage grew by. What the file defines once (names, kernels,
 // devices) is held in between; after a restart it is read again up to `resume_at`. Events of the
 // timeline are left out. One owner, one thread. The file is foreign input: memory is bounded by
@@ -41,7 +41,7 @@ class ProfileTail {
   Result<std::vector<TailPart>> read(const Bytes& bytes);
   std::uint64_t offset() const { return offset_; }  // the end of the last seal that was read
   bool is_final() const { return final_; }          // the writer ended in order
-  // What the file says of its process; none before the first read.
+  // The process that the file states; none before the first read.
   const ProcessInfo* process() const;
 
  private:
