@@ -71,7 +71,10 @@ void PlaceLabels::list_logs() {
 
 void PlaceLabels::ask_kubelet() {
   if (http_ == nullptr || options_.kubelet_url.empty()) return;
-  blobs::HttpRequest request{"GET", options_.kubelet_url, {}, {}, 5, kMaxPodListBytes};
+  blobs::HttpRequest request{.method = "GET",
+                             .url = options_.kubelet_url,
+                             .timeout_s = 5,
+                             .max_bytes = kMaxPodListBytes};
   if (!options_.kubelet_token_file.empty())
     if (const Result<std::string> token = read_file(options_.kubelet_token_file, 64 << 10);
         token.is_ok())
