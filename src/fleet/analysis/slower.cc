@@ -153,7 +153,7 @@ std::vector<EnvironmentMark> marks_at(const std::vector<const Cell*>& cells, std
 }  // namespace
 
 // The evidence of one kernel, before the level is shared out over all.
-struct Evidence {
+struct SlowerEvidence {
   SlowerKernel row;
   bool tested = false,
        moved = false;  // moved: large enough, by the nodes' own shifts
@@ -163,9 +163,9 @@ struct Evidence {
 
 namespace {
 
-Evidence gather(const KernelKey& key, const std::vector<const Cell*>& cells,
-                const SlowerOptions& options) {
-  Evidence evidence;
+SlowerEvidence gather(const KernelKey& key, const std::vector<const Cell*>& cells,
+                      const SlowerOptions& options) {
+  SlowerEvidence evidence;
   SlowerKernel& row = evidence.row;
   row.key = key;
   row.role = cells.front()->role.empty() ? std::string(role_of(key.kernel, cells.front()->op))
@@ -211,7 +211,7 @@ Evidence gather(const KernelKey& key, const std::vector<const Cell*>& cells,
   return evidence;
 }
 
-std::string what_lacks(const Evidence& evidence, const SlowerOptions& options) {
+std::string what_lacks(const SlowerEvidence& evidence, const SlowerOptions& options) {
   if (!evidence.tested)
     return fmt::format("{} nodes have the kernel on both sides of a day; {} are needed",
                        evidence.row.nodes, options.needs.nodes);
@@ -239,7 +239,7 @@ std::string bisect_command(const SlowerKernel& kernel) {
 struct SlowerSearch::State {
   SlowerOptions options;
   Slower result;
-  std::vector<Evidence> gathered;
+  std::vector<SlowerEvidence> gathered;
   std::vector<double> p_values;
 };
 
@@ -250,7 +250,7 @@ SlowerSearch::~SlowerSearch() = default;
 
 void SlowerSearch::add(const KernelKey& key, const std::vector<const Cell*>& cells) {
   if (cells.empty()) return;
-  Evidence evidence = gather(key, cells, state_->options);
+  SlowerEvidence evidence = gather(key, cells, state_->options);
   if (!evidence.thin.empty()) {
     state_->result.thin.push_back({key, evidence.thin});
     return;
@@ -265,7 +265,7 @@ Slower SlowerSearch::finish() {
   Slower result = std::move(state_->result);
   const std::vector<bool> stands = holm(state_->p_values, options.alpha);
   for (std::size_t i = 0; i < state_->gathered.size(); ++i) {
-    Evidence& evidence = state_->gathered[i];
+    SlowerEvidence& evidence = state_->gathered[i];
     evidence.row.alarm = stands[i] && evidence.moved && evidence.lasts;
     const bool suspect = evidence.moved && (stands[i] || evidence.history_moved);
     if (!evidence.row.alarm && !suspect) continue;
