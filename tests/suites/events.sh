@@ -60,8 +60,8 @@ page() {
 }
 traces=$PURLIN_SOURCE/tests/data/traces
 expect_exit 0 purlin diff "$traces/kineto_h200_fusion_before.json.gz" "$traces/kineto_h200_fusion_after.json.gz" --html diff.html
-page diff.html
-expect_contains diff.html 'Kernel time per step: −'
+expect_contains diff.html "default-src 'none'; style-src 'sha256-" "connect-src 'none'" 'id="purlin-diff"' '</html>'
+! grep -q -e "unsafe-" -e ' src=' diff.html || fail "diff.html can load or run something else"
 for build in a b c d e f g h; do
   expect_exit 0 purlin guard run gate.toml --rounds 1 --record nightly.jsonl --build "$build<i>"
 done
