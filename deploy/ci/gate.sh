@@ -24,7 +24,7 @@ fi
 
 mkdir -p "$out"
 options+=(--time-limit "${PURLIN_TIME_LIMIT:-15m}" --junit "$out/gate.xml" --sarif "$out/gate.sarif"
-  --markdown "$out/gate.md" --action-benchmark "$out/action-benchmark.json" --bencher "$out/bencher.json"
+  --markdown "$out/gate.md" --benchmark "$out/action-benchmark.json" --bencher "$out/bencher.json"
   --profiles "$out/profiles")
 [ -z "${GITHUB_ACTIONS:-}" ] || options+=(--github)
 code=0

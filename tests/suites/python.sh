@@ -10,6 +10,7 @@ for test in test_purlin test_space; do
     expect_exit 0 python3 "$PURLIN_SOURCE/python/tests/$test.py"
   expect_contains "$tmp/err" OK
 done
+expect_exit 0 python3 "$PURLIN_SOURCE/python/tests/test_types.py"
 # purlin.torch, where cublasLt.h was at hand to build the fake library against.
 fake=${PURLIN_BUILD:-}/tests/fake_cublaslt/libcublasLt.so.13
 if [ -e "$fake" ]; then

@@ -103,7 +103,7 @@ void GuardOutputs::declare(Flags& flags) {
                 "OpenTelemetry collectors take them. The format is in docs/formats/export.md."},
                "FILE");
   flags.option("--markdown", markdown_, "Also write a Markdown summary", "FILE");
-  flags.option("--action-benchmark", action_benchmark_,
+  flags.option("--benchmark", action_benchmark_,
                "Also write the times for github-action-benchmark", "FILE");
   flags.option("--bencher", bencher_, "Also write the times for Bencher (BMF)", "FILE");
   flags.flag("--github", github_,
