@@ -54,7 +54,7 @@ TEST(OtlpHistogram, AddsUpAndKeepsItsQuantiles) {
     EXPECT_NEAR(quantile(histogram, q) / sketch.quantile(q), 1, 0.003) << q;
 }
 
-// The buckets are the sketch's, at whatever scale it has.
+// The buckets are the sketch's, at each of its scales.
 TEST(OtlpHistogram, HasTheBucketsOfTheSketch) {
   Sketch sketch;
   for (const double ns : {1.5, 2.0, 2.1, 1e3, 1e6}) sketch.add(ns, 2);
