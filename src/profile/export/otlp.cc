@@ -12,7 +12,6 @@
 namespace purlin::profile {
 namespace {
 
-constexpr int kScale = 7;  // bounds are powers of 2^(1/128)
 constexpr int kDelta = 1;  // AGGREGATION_TEMPORALITY_DELTA: a run is a period
 
 constexpr OtlpMetrics::Kind
@@ -25,27 +24,6 @@ constexpr OtlpMetrics::Kind
     kOverhead = {"purlin.overhead", "ns", "Time that the recorder took"};
 
 std::string count_text(double count) { return fmt::format("{:.0f}", std::max(0.0, count)); }
-
-// Scale and index of a sketch's buckets. A sketch that knows its scale has OpenTelemetry's bounds:
-// bucket i is index i - 1. Another's bucket goes to the index that has its middle.
-template <class AnySketch>
-int otlp_scale(const AnySketch& sketch) {
-  if constexpr (requires { sketch.scale(); }) {
-    return sketch.scale();
-  } else {
-    return kScale;
-  }
-}
-template <class AnySketch>
-int otlp_index(const AnySketch& sketch, int bucket) {
-  if constexpr (requires { sketch.scale(); }) {
-    return bucket - 1;
-  } else {
-    constexpr double kError = AnySketch::kRelativeError;
-    const double octaves = std::log2((1 + kError) / (1 - kError));
-    return static_cast<int>(std::floor((bucket - 0.5) * octaves * (1 << kScale)));
-  }
-}
 
 // When the profile was taken, by the launches seen, else by its record.
 OtlpPeriod period_of(const Profile& profile) {
@@ -243,7 +221,7 @@ Json to_otlp_histogram(const Sketch& sketch) {
       at_most_one += count;
       continue;
     }
-    const int index = otlp_index(sketch, bucket);
+    const int index = bucket - 1;  // OpenTelemetry counts from 0
     if (counts.empty()) offset = index;
     counts.resize(std::max(counts.size(), static_cast<std::size_t>(index - offset) + 1));
     counts[static_cast<std::size_t>(index - offset)] += count;
@@ -252,7 +230,7 @@ Json to_otlp_histogram(const Sketch& sketch) {
   for (const double count : counts) buckets.push(count_text(count));
   Json out = Json::object({{"count", count_text(std::round(seen))},
                            {"sum", sketch.total_ns()},
-                           {"scale", otlp_scale(sketch)},
+                           {"scale", sketch.scale()},
                            {"zeroCount", count_text(at_most_one)},
                            {"zeroThreshold", 1.0}});
   if (!counts.empty())
