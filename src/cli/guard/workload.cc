@@ -60,7 +60,7 @@ Result<guard::Workload> GuardWorkload::open(bool bare) const {
   if (format_ == "samples") {
     workload.command.rules = guard::samples_rules();
   } else {
-    PURLIN_ASSIGN(workload.command.rules.format, guard::parse_output_format(format_));
+    PURLIN_ASSIGN(workload.command.rules.format, parse_output_format(format_));
   }
   if (!timeout_.empty()) {
     PURLIN_ASSIGN(workload.command.timeout_s, guard_duration("--timeout", timeout_));
