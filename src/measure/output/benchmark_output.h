@@ -17,6 +17,10 @@
 
 namespace purlin::measure {
 
+// Valid times in ns and clocks in MHz: their ratios and products are finite.
+inline bool is_time(double ns) { return ns >= 1e-6 && ns <= 1e18; }
+inline bool is_clock(double mhz) { return mhz > 0 && mhz <= 1e6; }
+
 struct BenchmarkTimes {
   std::string name;
   std::vector<double> times_ns;

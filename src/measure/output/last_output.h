@@ -10,7 +10,7 @@
 
 namespace purlin::measure {
 
-// Of its errors, or of its output where there are none.
+// Of its errors, or of its output without errors.
 inline std::string last_output(const Captured& captured) {
   constexpr std::size_t kMost = 400;
   std::string_view text = trim(captured.err.empty() ? captured.out : captured.err);
