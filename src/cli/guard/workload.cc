@@ -17,7 +17,7 @@ GuardWorkload::GuardWorkload(Choice choice, guard::CommandSpec command)
       work_(std::move(choice.work)),
       device_name_(std::move(choice.device)),
       cache_(std::move(choice.cache)),
-      format_(guard::to_text(command_.rules.format)) {}
+      format_(to_text(command_.rules.format)) {}
 
 void GuardWorkload::declare(Flags& flags) {
   flags.option("--suite", suite_path_, "Suite of kernels and commands to run", "SUITE");

@@ -7,7 +7,7 @@
 namespace purlin::tune {
 namespace {
 
-constexpr std::size_t kIdleExcursion = 6;  // configs without a gain that end an excursion
+constexpr std::size_t kIdleExcursion = 8;  // configs without a gain that end an excursion
 constexpr std::size_t kLeastModelled = 4;  // results that worked, for a model
 constexpr std::size_t kPoolWanted = 50;    // configs of the pool with the value, or more are made
 constexpr std::size_t kForcedSample = 500;
@@ -31,6 +31,7 @@ void Excursions::learn(const Result& result) {
   if (!result.time_ms || (best_ms_ && *result.time_ms >= *best_ms_)) return;
   best_ms_ = result.time_ms;
   idle_ = 0;
+  gained_ = true;
 }
 
 std::optional<Excursions::Forced> Excursions::choose(std::size_t best) {
@@ -55,9 +56,9 @@ std::optional<Excursions::Forced> Excursions::choose(std::size_t best) {
 }
 
 bool Excursions::begin(std::size_t best, const std::vector<std::size_t>& pool) {
+  if (forced_ && !gained_) ++visits_[*forced_];
   forced_ = choose(best);
   if (!forced_) return false;
-  ++visits_[*forced_];
   pool_.clear();
   const auto keep = [&](std::size_t index) {
     if (has(index, *forced_)) pool_.push_back(index);
@@ -78,6 +79,7 @@ bool Excursions::begin(std::size_t best, const std::vector<std::size_t>& pool) {
   for (const Result& result : results_)
     if (has(result.index, *forced_)) learn(result);
   idle_ = 0;
+  gained_ = false;
   return true;
 }
 
@@ -115,7 +117,10 @@ std::optional<std::size_t> Excursions::ask(std::size_t best, const std::vector<s
   ++idle_;
   const std::optional<std::size_t> index =
       ensemble_->worked() < kLeastModelled ? draw() : expected_best();
-  if (!index) forced_.reset();  // nothing is left there
+  if (!index) {  // nothing is left there
+    ++visits_[*forced_];
+    forced_.reset();
+  }
   return index;
 }
 

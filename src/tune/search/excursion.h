@@ -5,8 +5,8 @@
 // A model that has seen mostly one half of a space says little about the other half: all its times
 // are slow next to the best, so they look alike. An excursion therefore has a separate model, of
 // the results with its value only, and goes on while that half gets faster. The value is chosen at
-// random. Parameters with few values and values with few excursions come first. Thread-safety:
-// belongs to one thread. Never fails.
+// random. Parameters with few values come first, and values with few excursions without a gain.
+// Thread-safety: belongs to one thread. Never fails.
 #pragma once
 
 #include "base/random.h"
@@ -53,7 +53,7 @@ class Excursions {
   Random& random_;
   FitRegressor fit_;
   std::vector<Result> results_;
-  std::map<Forced, std::size_t> visits_;
+  std::map<Forced, std::size_t> visits_;  // without a gain
   // Of the present excursion.
   std::optional<Forced> forced_;
   std::vector<std::size_t> pool_;
@@ -61,6 +61,7 @@ class Excursions {
   std::optional<Ensemble> ensemble_;
   std::optional<double> best_ms_;
   std::size_t idle_ = 0;  // configs since it got faster
+  bool gained_ = false;   // it got faster at all
 };
 
 }  // namespace purlin::tune

@@ -41,6 +41,7 @@ constexpr std::size_t kFirstFailures = 5;     // so many seeds that fail before 
 // Of what the runs praise, so many are judged: later ones are chosen by what was seen here.
 constexpr std::size_t kJudgedPraised = 5;
 constexpr double kDropped = 0.05, kDoubted = 0.5, kTrusted = 0.95;  // belief
+constexpr double kBeforeBest = 0.7;  // belief at which their best is asked for: no draw was faster
 // Numbers of reported configs. After the first, runs must not be doubted: a share of the budget,
 // within bounds. After twice as many, they must have gained belief.
 constexpr double kTrialShare = 0.1, kTrialLow = 4, kTrialHigh = 10;
@@ -154,7 +155,7 @@ class Transfer : public Strategy {
   }
 
   bool draws() const {
-    if (outcome_.belief < kDoubted) return true;
+    if (outcome_.belief < (praised_.size() < 2 ? kBeforeBest : kDoubted)) return true;
     const std::size_t asked = drawn_.size() + proposed_.size();
     if (asked == 1) return seen_.size() == 1;  // no default was measured
     return asked % (outcome_.belief < kTrusted ? kDrawEveryOpen : kDrawEvery) == 1;
