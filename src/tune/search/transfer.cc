@@ -33,15 +33,16 @@ namespace {
 // A pass of the surrogate grows with what it has seen, and the fast region is known by then.
 constexpr std::size_t kMaxModelled = 200;
 constexpr std::size_t kLastRefit = 80;
-constexpr double kPilot = 0.1;  // of the space, in the order of the runs
+constexpr double kPilot = 0.1, kSecondPilot = 0.02;  // of the space, in the order of the runs
 // One config in so many is drawn until the runs are judged: while they are doubted, and later.
 constexpr std::size_t kDrawEveryOpen = 2, kDrawEvery = 8;
 constexpr std::size_t kDrawnBeforePilot = 2;  // while the pilot's result is outstanding
-constexpr std::size_t kFirstFailures = 5;     // so many seeds that fail before any works
+constexpr std::size_t kFailedPilots = 2;
+constexpr std::size_t kFirstFailures = 5;  // so many seeds that fail before any works
 // Of what the runs praise, so many are judged: later ones are chosen by what was seen here.
 constexpr std::size_t kJudgedPraised = 5;
 constexpr double kDropped = 0.05, kDoubted = 0.5, kTrusted = 0.95;  // belief
-constexpr double kBeforeBest = 0.7;  // belief at which their best is asked for: no draw was faster
+constexpr double kBeforeBest = 0.7;  // belief at which their best is asked for, and no lesser one
 // Numbers of reported configs. After the first, runs must not be doubted: a share of the budget,
 // within bounds. After twice as many, they must have gained belief.
 constexpr double kTrialShare = 0.1, kTrialLow = 4, kTrialHigh = 10;
@@ -103,7 +104,10 @@ class Transfer : public Strategy {
     told_.emplace_back(index, outcome);
     told_.back().second.evaluation = nullptr;
     cost_s_ += outcome.cost_s;
-    piloted_ |= index == pilot_;
+    // That one config fails says little of the others: another takes its place.
+    const bool failed_pilot = index == pilot_ && !log_time && outcome_.failed < kFailedPilots;
+    piloted_ |= index == pilot_ && !failed_pilot;
+    if (failed_pilot) pilot_.reset();
     const bool proposed = proposed_.contains(index), drawn = drawn_.contains(index);
     if (proposed && !log_time) ++outcome_.failed;
     if (const auto at = position(index); at && observed_.size() < kMaxModelled) {
@@ -112,8 +116,9 @@ class Transfer : public Strategy {
       surrogate_.observe(*at, on_scale(log_time));
       // A default that is known before the search is as good a judge as one that was drawn.
       const bool first = unasked && told_.size() == 1;
-      if (proposed) praised_.push_back(log_time);
-      if (drawn || first || (proposed && praised_.size() <= kJudgedPraised))
+      const bool praised = proposed && !failed_pilot;
+      if (praised) praised_.push_back(log_time);
+      if (drawn || first || (praised && praised_.size() <= kJudgedPraised))
         judged_.push_back({*at, log_time, proposed});
     }
     learn();
@@ -151,11 +156,11 @@ class Transfer : public Strategy {
     }
     if (draws())
       if (const std::optional<std::size_t> index = draw()) return {index};
-    return {propose()};
+    return {outcome_.belief < kBeforeBest ? rated_at(kSecondPilot) : propose()};
   }
 
   bool draws() const {
-    if (outcome_.belief < (praised_.size() < 2 ? kBeforeBest : kDoubted)) return true;
+    if (outcome_.belief < kDoubted) return true;
     const std::size_t asked = drawn_.size() + proposed_.size();
     if (asked == 1) return seen_.size() == 1;  // no default was measured
     return asked % (outcome_.belief < kTrusted ? kDrawEveryOpen : kDrawEvery) == 1;
@@ -189,14 +194,21 @@ class Transfer : public Strategy {
 
   // The first config of a search that has no results yet.
   std::optional<std::size_t> pilot() {
-    if (to_draw_.empty()) return pilot_ = propose();
-    std::vector<std::size_t> order = to_draw_;
-    const auto at = order.begin() + static_cast<std::ptrdiff_t>(kPilot * order.size());
+    pilot_ = rated_at(kPilot);
+    return pilot_;
+  }
+
+  // The config at this share of the order of the runs.
+  std::optional<std::size_t> rated_at(double share) {
+    std::vector<std::size_t> order;
+    for (const std::size_t index : to_draw_)
+      if (!seen_.contains(index)) order.push_back(index);
+    if (order.empty()) return propose();
+    const auto at = order.begin() + static_cast<std::ptrdiff_t>(share * order.size());
     std::nth_element(order.begin(), at, order.end(), [&](std::size_t a, std::size_t b) {
       return surrogate_.inherited(*position(a)) < surrogate_.inherited(*position(b));
     });
-    pilot_ = propose(*position(*at));
-    return pilot_;
+    return propose(*position(*at));
   }
 
   std::optional<std::size_t> propose() {
