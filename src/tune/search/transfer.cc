@@ -55,6 +55,8 @@ constexpr double kGainOfTransfer = 0.002;  // nats
 // The ways to search after the trial, with their handicaps; a retired way has no turn.
 enum Way : std::size_t { kPraiseWay, kClimbWay, kColdWay };
 constexpr std::size_t kRetiredWay = 30;
+// What is left to gain from kept runs lies near the fastest config, so the climb comes first.
+constexpr std::size_t kColdHandicap = 4;  // in trials
 
 class Transfer : public Strategy {
  public:
@@ -316,7 +318,7 @@ class Transfer : public Strategy {
     outcome_.state = TransferOutcome::State::kKept;
     outcome_.why = std::move(why);
     rest_request_.drawn = told_.size();
-    turns_ = Turns({0, trial(), trial() + trial() / 2});
+    turns_ = Turns({0, trial(), kColdHandicap * trial()});
     climb_ = make_ils(rest_request_);
     rest_ = make_cold_auto(rest_request_);
     tell_rest();
