@@ -145,6 +145,7 @@ Result<CommunityScore> CommunityScore::of(const std::vector<Trial>& space) {
 }
 
 std::size_t CommunityScore::cutoff_evaluations(double share) const {
+  if (limited()) return share < kLast ? 1 : limit_;
   const double target = optimum() + (median(values_) - optimum()) * (1 - share);
   const auto slower = static_cast<std::size_t>(
       values_.end() - std::upper_bound(values_.begin(), values_.end(), target));

@@ -33,6 +33,11 @@ class CommunityScore {
   static Result<CommunityScore> of(const std::vector<Trial>& space);
   static Result<CommunityScore> of(const gpu::ReplaySpace& recording);
 
+  // From now on the budget is that of 1 to so many evaluations of the median cost, for sessions
+  // that are shorter than the community's.
+  void limit_to(std::size_t evaluations) { limit_ = evaluations; }
+  bool limited() const { return limit_ > 0; }
+
   double optimum() const { return values_.front(); }
   // After how many draws random search is expected to be this share of the way from the median to
   // the optimum, and how long they take.
@@ -52,6 +57,7 @@ class CommunityScore {
 
   std::vector<double> values_;  // of configs that work, ascending
   double median_cost_s_ = 0, mean_cost_s_ = 0;
+  std::size_t limit_ = 0;
 };
 
 // The mean time of a recorded config; nullopt when it failed.

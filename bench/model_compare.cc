@@ -113,7 +113,7 @@ std::vector<Kind> kinds() {
   const BoosterSettings like{25, 4, 0.25, 0.7}, usual{100, 6, 0.3, 1};
   const auto searched = [](tune::FitRegressor fit) -> MakeStrategy {
     return [fit](const tune::StrategyRequest& request) {
-      return tune::make_model_search(request, fit);
+      return tune::make_model_search(request, fit, {});
     };
   };
   const auto evolved = [](tune::FitRegressor fit) -> MakeStrategy {

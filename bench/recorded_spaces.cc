@@ -70,7 +70,8 @@ Run play(const Recorded& recorded, const MakeStrategy& make, std::uint64_t seed,
   double spent_s = 0, best_shown = 0;
   std::optional<double> held;  // the true value of the config that showed the best time
   const auto now = [] { return system_clock().monotonic_ns(); };
-  while (run.asked < kCounts.back() || spent_s < budget_s) {
+  const std::size_t least = recorded.score.limited() ? 0 : kCounts.back();
+  while (run.asked < least || spent_s < budget_s) {
     const std::int64_t start = now();
     const std::optional<std::size_t> index = strategy->ask();
     const std::int64_t between = now();

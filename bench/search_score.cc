@@ -4,14 +4,20 @@
 // evaluation shows one random sample instead of the mean, and what a search step takes.
 //
 //   bench_search_score [--spaces DIR] [--strategy A,B] [--only TEXT] [--repeats 25] [--threads 2]
-//                      [--priors shared|cross-vendor|winners|misleading|useless|mixed]
+//                      [--noisy 1] [--evaluations N]
+//                      [--priors shared|cross-vendor|winners|misleading|useless|mixed|...]
+//   bench_search_score --set-aside 1 [--only TEXT] [--repeats 25] [--settings A,B]
 //   bench_search_score --traces DIR
 // The first drives the strategies themselves; the second scores documents of
 // `purlin tune --device replay:FILE --json`, one repeat each. DIR defaults to $PURLIN_SPACES; where
 // there is none, nothing is scored. --priors gives strategies what the recordings of the same
 // kernel on the other GPUs say: all of it (shared), that of other makers' GPUs only, their three
-// fastest configs, all with the times turned round (misleading), dealt anew at random (useless), or
-// turned round in one of several (mixed). Deterministic but for the step times; prints Markdown.
+// fastest configs, all with the times turned round (misleading), dealt anew at random (useless),
+// turned round in one of several (mixed), right but for their fastest tenth, which trades places
+// with the slowest (wrong-top), or whose order is turned round (reversed-top). --evaluations scores
+// budgets of so few evaluations instead of the community's. --set-aside leaves one kernel out: the
+// constants of `model` that are best on the other kernels are scored on it. Deterministic but for
+// the step times; prints Markdown.
 #include "base/files.h"
 #include "base/random.h"
 #include "base/text.h"
@@ -60,10 +66,17 @@ void deal_anew(tune::PriorRun& run) {
   for (std::size_t i = 0; i < configs.size(); ++i) run.times[i].first = configs[i];
 }
 
+// The fastest tenth: as slow as the slowest tenth, which is as fast; or fastest last.
+void spoil_top(tune::PriorRun& run, bool trade) {
+  const std::size_t tenth = std::max<std::size_t>(1, run.times.size() / 10);
+  for (std::size_t i = 0; i < (trade ? tenth : tenth / 2); ++i)
+    std::swap(run.times[i].first, run.times[(trade ? run.times.size() : tenth) - 1 - i].first);
+}
+
 // kInvalid for an unknown kind of priors.
 Status give_priors(const std::vector<std::unique_ptr<Recorded>>& spaces, const std::string& kind) {
-  const std::vector<std::string> kinds = {"shared",     "cross-vendor", "winners",
-                                          "misleading", "useless",      "mixed"};
+  const std::vector<std::string> kinds = {"shared",  "cross-vendor", "winners",   "misleading",
+                                          "useless", "mixed",        "wrong-top", "reversed-top"};
   if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end())
     return error(Code::kInvalid, "--priors takes one of {}", join(kinds, ", "));
   for (const auto& target : spaces) {
@@ -85,6 +98,7 @@ Status give_priors(const std::vector<std::unique_ptr<Recorded>>& spaces, const s
       const bool first = &run == &target->priors.front();
       if (kind == "misleading" || (kind == "mixed" && first)) turn_round(run);
       if (kind == "useless") deal_anew(run);
+      if (kind == "wrong-top" || kind == "reversed-top") spoil_top(run, kind == "wrong-top");
       if (kind != "winners") continue;
       run.times.resize(3);
       run.failed.clear();
@@ -100,27 +114,30 @@ struct Score {
   double step_us = 0, longest_ms = 0;
 };
 
-Score score(const Recorded& recorded, const std::string& strategy, int repeats, unsigned threads) {
+struct Plan {
+  int repeats = 25;
+  unsigned threads = 2;
+  bool noisy = true;  // also with one random sample of each config
+};
+
+Score score(const Recorded& recorded, const MakeStrategy& make, const Plan& plan) {
+  const int repeats = plan.repeats;
+  const std::size_t kinds = plan.noisy ? 2 : 1;
   std::array<std::vector<Run>, 2> runs;  // plain, noisy
-  for (std::vector<Run>& of_kind : runs) of_kind.resize(static_cast<std::size_t>(repeats));
+  for (std::size_t i = 0; i < kinds; ++i) runs[i].resize(static_cast<std::size_t>(repeats));
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
-    for (std::size_t i = next++; i < 2 * static_cast<std::size_t>(repeats); i = next++)
-      runs[i % 2][i / 2] = play(
-          recorded,
-          [&](const tune::StrategyRequest& request) {
-            return tune::make_strategy(strategy, request).value();
-          },
-          i / 2 + 1, i % 2 == 1);
+    for (std::size_t i = next++; i < kinds * static_cast<std::size_t>(repeats); i = next++)
+      runs[i % kinds][i / kinds] = play(recorded, make, i / kinds + 1, i % kinds == 1);
   };
   std::vector<std::thread> pool;
-  for (unsigned t = 1; t < threads; ++t) pool.emplace_back(work);
+  for (unsigned t = 1; t < plan.threads; ++t) pool.emplace_back(work);
   work();
   for (std::thread& thread : pool) thread.join();
 
   Score result;
   result.score = score_of(recorded, runs[0]);
-  result.noisy_score = score_of(recorded, runs[1]);
+  if (plan.noisy) result.noisy_score = score_of(recorded, runs[1]);
   double steps = 0;
   for (const Run& run : runs[0]) {
     steps += static_cast<double>(run.asked);
@@ -176,7 +193,7 @@ Score mean_of(const std::vector<Score>& scores, double& worst) {
 }
 
 int score_strategies(const std::vector<std::unique_ptr<Recorded>>& spaces,
-                     const std::vector<std::string>& strategies, int repeats, unsigned threads) {
+                     const std::vector<std::string>& strategies, const Plan& plan) {
   struct Total {
     std::string strategy;
     Score mean;
@@ -188,7 +205,10 @@ int score_strategies(const std::vector<std::unique_ptr<Recorded>>& spaces,
     print_head("space", " configs | budget, evaluations | s |", 3);
     std::vector<Score> scores;
     for (const auto& recorded : spaces) {
-      scores.push_back(score(*recorded, strategy, repeats, threads));
+      const auto make = [&](const tune::StrategyRequest& request) {
+        return tune::make_strategy(strategy, request).value();
+      };
+      scores.push_back(score(*recorded, make, plan));
       print_row(recorded->name,
                 fmt::format(" {} | {} | {:.0f} |", recorded->space.size(),
                             recorded->score.cutoff_evaluations(CommunityScore::kLast),
@@ -200,10 +220,93 @@ int score_strategies(const std::vector<std::unique_ptr<Recorded>>& spaces,
     print_row("**mean**", " | | |", total.mean);
     totals.push_back(total);
   }
-  fmt::print("\n## All, mean over {} spaces, {} repeats\n", spaces.size(), repeats);
+  fmt::print("\n## All, mean over {} spaces, {} repeats\n", spaces.size(), plan.repeats);
   print_head("strategy", " worst space |", 1);
   for (const Total& total : totals)
     print_row(total.strategy, fmt::format(" {:.3f} |", total.worst), total.mean);
+  return 0;
+}
+
+// --- one kernel left out ------------------------------------------------------------------------
+
+struct Setting {
+  std::string name;
+  tune::ModelOptions options;
+};
+
+// What the constants of `model` were chosen from. The first knows no stagnation and no small
+// budget.
+std::vector<Setting> settings() {
+  std::vector<Setting> all;
+  const auto add = [&](const std::string& name, const auto& change) {
+    all.push_back({name, {}});
+    change(all.back().options);
+  };
+  using Options = tune::ModelOptions;
+  add("before", [](Options& o) { o.first_low = 5, o.least_modelled = 0, o.forced = 0; });
+  add("product", [](Options&) {});
+  add("unforced", [](Options& o) { o.forced = 0; });
+  add("forced-0.25", [](Options& o) { o.forced = 0.25; });
+  add("forced-0.8", [](Options& o) { o.forced = 0.8; });
+  add("patient", [](Options& o) { o.patience_low = 40, o.patience_share = 0.4; });
+  add("impatient", [](Options& o) { o.patience_low = 12, o.patience_share = 0.12; });
+  add("first-8", [](Options& o) { o.first_low = 8; });
+  add("first-10", [](Options& o) { o.first_low = 10; });
+  add("model-from-12", [](Options& o) { o.least_modelled = 12; });
+  return all;
+}
+
+int score_set_aside(const std::vector<std::unique_ptr<Recorded>>& spaces, const std::string& names,
+                    const Plan& plan) {
+  std::vector<Setting> chosen = settings();
+  if (!names.empty()) {
+    const std::vector<std::string> wanted = split(names, ',');
+    std::erase_if(chosen, [&](const Setting& setting) {
+      return std::find(wanted.begin(), wanted.end(), setting.name) == wanted.end();
+    });
+  }
+  fmt::print("\n| setting |");
+  for (const auto& recorded : spaces) fmt::print(" {} |", recorded->name);
+  fmt::print(" mean | worst |\n|---|");
+  for (std::size_t i = 0; i < spaces.size() + 2; ++i) fmt::print("--:|");
+  fmt::print("\n");
+  std::vector<std::vector<double>> scores;  // by setting and space
+  for (const Setting& setting : chosen) {
+    const auto make = [&](const tune::StrategyRequest& request) {
+      return tune::make_model_search(request, tune::fit_boosted_trees(), setting.options);
+    };
+    fmt::print("| {} |", setting.name);
+    std::vector<double>& row = scores.emplace_back();
+    for (const auto& recorded : spaces) {
+      row.push_back(score(*recorded, make, plan).score);
+      fmt::print(" {:.3f} |", row.back());
+      std::fflush(stdout);
+    }
+    fmt::print(" {:.3f} | {:.3f} |\n", CommunityScore::mean(row),
+               *std::min_element(row.begin(), row.end()));
+  }
+  fmt::print("\n| kernel left out | best setting of the others | score |\n|---|---|--:|\n");
+  std::map<std::string, std::vector<std::size_t>> kernels;
+  for (std::size_t i = 0; i < spaces.size(); ++i) kernels[kernel_of(*spaces[i])].push_back(i);
+  double total = 0;
+  for (const auto& [kernel, own] : kernels) {
+    const auto others = [&](const std::vector<double>& row) {
+      double sum = 0;
+      for (std::size_t i = 0; i < row.size(); ++i)
+        if (std::find(own.begin(), own.end(), i) == own.end()) sum += row[i];
+      return sum;
+    };
+    std::size_t best = 0;
+    for (std::size_t s = 1; s < scores.size(); ++s)
+      if (others(scores[s]) > others(scores[best])) best = s;
+    double sum = 0;
+    for (const std::size_t i : own) sum += scores[best][i];
+    total += sum;
+    fmt::print("| {} | {} | {:.3f} |\n", kernel, chosen[best].name,
+               sum / static_cast<double>(own.size()));
+  }
+  fmt::print("| **mean over the spaces** | | {:.3f} |\n",
+             total / static_cast<double>(spaces.size()));
   return 0;
 }
 
@@ -257,14 +360,16 @@ Status score_traces(const std::string& directory) {
 
 int run(int count, char** arguments) {
   std::map<std::string, std::string> given = {
-      {"--spaces", ""},   {"--strategy", ""}, {"--only", ""},  {"--repeats", "25"},
-      {"--threads", "2"}, {"--traces", ""},   {"--priors", ""}};
+      {"--spaces", ""},   {"--strategy", ""},   {"--only", ""},        {"--repeats", "25"},
+      {"--threads", "2"}, {"--traces", ""},     {"--priors", ""},      {"--noisy", "1"},
+      {"--settings", ""}, {"--set-aside", "0"}, {"--evaluations", "0"}};
   for (int i = 1; i < count; i += 2) {
     const auto found = given.find(arguments[i]);
     if (found == given.end() || i + 1 == count) {
       fmt::print(stderr,
                  "search_score: '{}' is no option with a value; there are: --spaces, "
-                 "--strategy, --only, --repeats, --threads, --traces, --priors\n",
+                 "--strategy, --only, --repeats, --threads, --traces, --priors, --noisy, "
+                 "--evaluations, --set-aside, --settings\n",
                  arguments[i]);
       return 2;
     }
@@ -291,6 +396,14 @@ int run(int count, char** arguments) {
     fmt::print("search_score: skipped: no recorded spaces; give --spaces DIR or PURLIN_SPACES\n");
     return 0;
   }
+  const auto number = [&](const char* name, int least) {
+    return std::max(least, std::atoi(given[name].c_str()));
+  };
+  const Plan plan{number("--repeats", 1), static_cast<unsigned>(number("--threads", 1)),
+                  number("--noisy", 0) > 0};
+  for (const auto& recorded : spaces)
+    recorded->score.limit_to(static_cast<std::size_t>(number("--evaluations", 0)));
+  if (number("--set-aside", 0) > 0) return score_set_aside(spaces, given["--settings"], plan);
   std::vector<std::string> strategies;
   if (!given["--strategy"].empty()) {
     for (const std::string_view name : split(given["--strategy"], ','))
@@ -304,9 +417,7 @@ int run(int count, char** arguments) {
       fmt::print(stderr, "search_score: {}\n", made.status().message());
       return 2;
     }
-  return score_strategies(
-      spaces, strategies, std::max(1, std::atoi(given["--repeats"].c_str())),
-      static_cast<unsigned>(std::max(1, std::atoi(given["--threads"].c_str()))));
+  return score_strategies(spaces, strategies, plan);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the guard reads from outside: suites, matrices, sample files, baselines, histories, what
 // benchmarks print, and its own journals; the first byte chooses. What was read is also used.
-#include "guard/arms/benchmark_output.h"
+#include "measure/output/benchmark_output.h"
 #include "guard/arms/pair_journal.h"
 #include "guard/gate/samples.h"
 #include "guard/history/history.h"
@@ -26,15 +26,15 @@ void require(bool holds) {
   if (!holds) std::abort();
 }
 
-void try_output(std::string_view text, guard::OutputFormat format) {
-  guard::OutputRules rules;
+void try_output(std::string_view text, OutputFormat format) {
+  OutputRules rules;
   rules.format = format;
   rules.pattern = "^(\\w+) took ([0-9.eE+-]+) ?(ns|us|ms|s)?$";
   rules.clock_column = "sm_clock_mhz";
-  const auto read = guard::parse_benchmark_output(text, rules, "/nonexistent");
+  const auto read = measure::parse_benchmark_output(text, rules, "/nonexistent");
   if (!read.is_ok()) return;
   require(!read->empty());
-  for (const guard::BenchmarkTimes& times : *read) {
+  for (const measure::BenchmarkTimes& times : *read) {
     require(!times.times_ns.empty() || !times.failure.empty() || !times.skipped.empty());
     require(times.clocks_mhz.empty() || times.clocks_mhz.size() == times.times_ns.size());
     for (const double ns : times.times_ns) require(ns > 0 && std::isfinite(ns));
@@ -105,19 +105,19 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       break;
     }
     case 3:
-      try_output(text, guard::OutputFormat::kGoogleBenchmark);
+      try_output(text, OutputFormat::kGoogleBenchmark);
       break;
     case 4:
-      try_output(text, guard::OutputFormat::kNvbench);
+      try_output(text, OutputFormat::kNvbench);
       break;
     case 5:
-      try_output(text, guard::OutputFormat::kHyperfine);
+      try_output(text, OutputFormat::kHyperfine);
       break;
     case 6:
-      try_output(text, guard::OutputFormat::kCsv);
+      try_output(text, OutputFormat::kCsv);
       break;
     case 7:
-      try_output(text, guard::OutputFormat::kRegex);
+      try_output(text, OutputFormat::kRegex);
       break;
     case 8:
       try_matrix(text);

@@ -124,6 +124,11 @@ class DeviceWorkbench : public Workbench {
     if (device_.language().empty()) return &kNone;
     const auto found = sources.find(std::string(device_.language()));
     if (found != sources.end()) return &found->second;
+    if (spec_.command)
+      return error(Code::kInvalid,
+                   "{}: commands build and run this kernel, so "
+                   "`purlin tune` alone can measure it; in a suite, name it under [[commands]]",
+                   spec_.file);
     if (sources.contains("triton"))
       return error(Code::kInvalid,
                    "{}: the kernel is one of Triton, which compiles and tunes it in the program: "

@@ -193,7 +193,11 @@ void Process::kill(int signal) {
   if (pid_ > 0 && !exit_) ::kill(group_ ? -pid_ : pid_, signal);
 }
 
-Result<Captured> run_captured(Process::Options options, double timeout_s, std::size_t max_bytes) {
+// How long a wait lasts before its end is looked for.
+constexpr int kLookMs = 50;
+
+Result<Captured> run_captured(Process::Options options, double timeout_s, std::size_t max_bytes,
+                              const std::function<bool()>& is_over) {
   options.out = Process::Stream::kPipe;
   options.err = Process::Stream::kPipe;
   options.dies_with_parent = true;
@@ -213,6 +217,14 @@ Result<Captured> run_captured(Process::Options options, double timeout_s, std::s
         break;
       }
       wait_ms = static_cast<int>(std::min<std::int64_t>(left / 1'000'000, 1'000'000)) + 1;
+    }
+    if (is_over) {
+      if (is_over()) {
+        process.kill(SIGKILL);
+        process.wait();
+        return error(Code::kCancelled, "'{}' was stopped", options.argv.front());
+      }
+      wait_ms = wait_ms < 0 ? kLookMs : std::min(wait_ms, kLookMs);
     }
     if (::poll(fds, 2, wait_ms) < 0 && errno != EINTR) break;
     for (int i = 0; i < 2; ++i) {

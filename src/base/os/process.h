@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -71,9 +72,10 @@ struct Captured {
   bool timed_out = false;
   bool truncated = false;  // a stream went past max_bytes; the rest was read and dropped
 };
-// Runs to completion, collecting both streams. Kills the group when timeout_s (>0) passes; a caller
-// that is killed takes the command with it.
+// Runs to completion, collecting both streams. Kills the group when timeout_s (>0) passes, or soon
+// after `is_over` returns true (kCancelled); a caller that is killed takes the command with it.
 Result<Captured> run_captured(Process::Options options, double timeout_s = -1,
-                              std::size_t max_bytes = std::size_t{64} << 20);
+                              std::size_t max_bytes = std::size_t{64} << 20,
+                              const std::function<bool()>& is_over = {});
 
 }  // namespace purlin

@@ -17,7 +17,7 @@ GuardWorkload::GuardWorkload(Choice choice, guard::CommandSpec command)
       work_(std::move(choice.work)),
       device_name_(std::move(choice.device)),
       cache_(std::move(choice.cache)),
-      format_(guard::to_text(command_.rules.format)) {}
+      format_(to_text(command_.rules.format)) {}
 
 void GuardWorkload::declare(Flags& flags) {
   flags.option("--suite", suite_path_, "Suite of kernels and commands to run", "SUITE");
@@ -60,7 +60,7 @@ Result<guard::Workload> GuardWorkload::open(bool bare) const {
   if (format_ == "samples") {
     workload.command.rules = guard::samples_rules();
   } else {
-    PURLIN_ASSIGN(workload.command.rules.format, guard::parse_output_format(format_));
+    PURLIN_ASSIGN(workload.command.rules.format, parse_output_format(format_));
   }
   if (!timeout_.empty()) {
     PURLIN_ASSIGN(workload.command.timeout_s, guard_duration("--timeout", timeout_));

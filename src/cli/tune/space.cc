@@ -11,6 +11,7 @@
 #include "gpu/replay/replay_device.h"
 #include "model/document.h"
 #include "tune/session/replay_evaluator.h"
+#include "tune/session/subject.h"
 #include "tune/space/build.h"
 
 #include <algorithm>
@@ -102,8 +103,8 @@ class SpaceCommand : public Command {
                    spec.file);
     PURLIN_ASSIGN(problem_, resolve_shape(spec, shape_));
     name_ = spec.name;
-    const Result<std::unique_ptr<gpu::Device>> device = gpu::open_device(device_);
-    if (device.is_ok()) info_ = (*device)->info();
+    const Result<DeviceInfo> device = tune::device_for_spec(spec, device_);
+    if (device.is_ok()) info_ = *device;
     for (const SpecExpression& constraint : spec.constraints)
       for (const std::string& used : constraint.expression.names())
         if (!device.is_ok() && (device_ != "auto" || starts_with(used, "device_")))

@@ -4,8 +4,7 @@
 #include "base/text.h"
 #include "cache/entry/bucket_regret.h"
 #include "cli/frame/command.h"
-#include "gpu/library_kernel.h"
-#include "gpu/registry.h"
+#include "tune/session/subject.h"
 
 namespace purlin::cli {
 namespace {
@@ -54,8 +53,7 @@ Result<CacheTarget> CacheTargetFlags::resolve() const {
   CacheTarget target;
   PURLIN_ASSIGN(target.spec, load_spec(spec));
   PURLIN_ASSIGN(target.problem, resolve_shape(target.spec, shape));
-  PURLIN_ASSIGN(const std::unique_ptr<gpu::Device> opened, gpu::open_device(device));
-  PURLIN_ASSIGN(target.device, gpu::device_for(target.spec.library, opened->info()));
+  PURLIN_ASSIGN(target.device, tune::device_for_spec(target.spec, device));
   return target;
 }
 

@@ -55,7 +55,8 @@ class TuneCommand : public Command {
         .description =
             "Compiles each config, checks its outputs against the reference, and times it, in a "
             "worker process that may crash or hang without harm. The fastest configs and the "
-            "default are measured again in turns. The winner goes to the cache.\n\nAfter an "
+            "default are measured again in turns. The winner goes to the cache. A winner of "
+            "an earlier session is confirmed instead (--fresh searches).\n\nAfter an "
             "interruption (Ctrl-C, kill, power), the same command continues the session. A second "
             "Ctrl-C ends at once.",
         .more =
@@ -132,17 +133,22 @@ class TuneCommand : public Command {
                  "TIME");
     flags.option("--session", session_, "Directory of the journal (default: in the user's cache)",
                  "DIR");
-    flags.flag("--fresh", fresh_, "Start again instead of continuing an interrupted session");
+    flags.flag("--fresh", fresh_,
+               {"Search, with no use of an earlier session or of the cache's winner",
+                "Without it, an interrupted session continues. Else, if the cache has a "
+                "valid entry of exactly this key, the finals compare its config with the default "
+                "in seconds. A search follows only if the config does not hold."});
     flags.list("--transfer", transfer_, "Results of other GPUs, shapes or versions to start from",
                "FILE");
     flags.flag("--no-transfer", no_transfer_,
                "Do not start from results in the folder of the cache");
     cache_.declare(flags);
     flags.flag("--no-store", no_store_, "Do not store the winner");
-    flags.flag("--missing", missing_,
-               {"Tune only the shapes without a winner in the cache",
-                "Each shape is looked up first. One with an exact winner, or the winner of its "
-                "bucket, is neither compiled nor measured."});
+    flags.flag(
+        "--missing", missing_,
+        {"Tune only the shapes without a winner in the cache",
+         "A shape with an exact winner, or the winner of its bucket, is neither compiled nor "
+         "measured."});
     flags.option("--bucket-regret", regret_shapes_,
                  {"Compare the winner with the best at N other shapes",
                   "The shapes are of the winner's bucket. The ratios are stored with the winner. A "
@@ -388,17 +394,34 @@ class TuneCommand : public Command {
     return std::vector<Outcome>{std::move(outcome)};
   }
 
-  Result<std::vector<ProblemShape>> without_winner(
-      Context& context, const KernelSpec& spec, const std::vector<ProblemShape>& problems) const {
-    PURLIN_ASSIGN(const auto device, gpu::open_device(device_names().front()));
+  Result<cache::Lookup> look_up(const KernelSpec& spec, const ProblemShape& problem,
+                                const DeviceInfo& device) const {
     CacheFlag flag = cache_;
     flag.directory = cache_directory();
     PURLIN_ASSIGN(const cache::Layers layers, flag.open_layers());
+    PURLIN_ASSIGN(const cache::CacheKey key, cache::make_key(spec, problem, device, cold_));
+    return layers.get(key, problem, {});
+  }
+
+  // The config of the exact entry, which the finals can confirm instead of a search. Sessions that
+  // ask for something else than the fastest config of the cache search.
+  std::optional<Config> known_winner(const tune::Subject& subject) const {
+    const bool asks_for_a_search = fresh_ || backlog_ > 0 || no_store_ || strategy_ != "auto" ||
+                                   finals_ == 0 || !limits_.empty() || regret_shapes_ > 0 ||
+                                   !inputs_.empty() ||
+                                   request_.opened.objective != Objective::kTime;
+    if (asks_for_a_search || !subject.default_config || subject.spec->library) return std::nullopt;
+    const Result<cache::Lookup> found = look_up(*subject.spec, subject.problem, subject.device);
+    if (!found.is_ok() || found->outcome != cache::Outcome::kExact) return std::nullopt;
+    return found->entry->config;
+  }
+
+  Result<std::vector<ProblemShape>> without_winner(
+      Context& context, const KernelSpec& spec, const std::vector<ProblemShape>& problems) const {
+    PURLIN_ASSIGN(const DeviceInfo device, tune::device_for_spec(spec, device_names().front()));
     std::vector<ProblemShape> missing;
     for (const ProblemShape& problem : problems) {
-      PURLIN_ASSIGN(const cache::CacheKey key,
-                    cache::make_key(spec, problem, device->info(), cold_));
-      const cache::Lookup found = layers.get(key, problem, {});
+      PURLIN_ASSIGN(const cache::Lookup found, look_up(spec, problem, device));
       if (!found.entry) missing.push_back(problem);
       context.log.info("{} {}: {}{}", spec.name, problem.text(), cache::outcome_name(found.outcome),
                        found.entry ? "; nothing is measured" : "");
@@ -489,6 +512,7 @@ class TuneCommand : public Command {
     request_.journal.files.clear();
     for (const guard::Snapshot::File& file : snapshot.files)
       request_.journal.files.push_back(file.text);
+    request_.known = known_winner(*subject);
     const double spent_s = static_cast<double>(system_clock().monotonic_ns() - start_ns) * 1e-9;
     return tune_one(context, *subject, progress, spent_s);
   }

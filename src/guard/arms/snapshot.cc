@@ -67,6 +67,9 @@ Result<Snapshot> take_snapshot(const KernelSpec& spec) {
       for (const auto& [language, source] : *sources)
         PURLIN_TRY(collect(normal(join_path(folder, source.file)), &paths));
 
+  if (spec.command)
+    for (const CommandKernel::File& file : spec.command->files)
+      paths.insert(normal(join_path(folder, file.name)));
   if (paths.size() > kMaxFiles)
     return error(Code::kInvalid, "'{}' consists of more than {} files", spec.file, kMaxFiles);
   const std::string root = common_folder(paths);

@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "guard/gate/gate.h"
+#include "measure/output/benchmark_output.h"
 
 #include <string>
 #include <string_view>
@@ -16,9 +17,8 @@
 
 namespace purlin::guard {
 
-// Valid times in ns and clocks in MHz: their ratios and products are finite.
-inline bool is_time(double ns) { return ns >= 1e-6 && ns <= 1e18; }
-inline bool is_clock(double mhz) { return mhz > 0 && mhz <= 1e6; }
+using measure::is_clock;
+using measure::is_time;
 
 // The measurement of one item by one process.
 struct ProcessReading {

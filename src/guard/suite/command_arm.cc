@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/os/process.h"
 #include "base/text.h"
+#include "measure/output/last_output.h"
 
 #include <algorithm>
 #include <atomic>
@@ -23,13 +24,6 @@ Item item_of(const CommandSpec& command, const std::string& benchmark) {
   if (!benchmark.empty()) item.kernel += (command.name.empty() ? "" : "/") + benchmark;
   if (item.kernel.empty()) item.kernel = base_name(command.argv.front());
   return item;
-}
-
-// The last lines of a failed command, for the message.
-std::string last_lines(std::string_view text) {
-  text = trim(text);
-  if (text.size() > 400) text = text.substr(text.size() - 400);
-  return std::string(text);
 }
 
 class CommandArm : public Arm {
@@ -133,7 +127,8 @@ class CommandArm : public Arm {
   // known yet (`wanted` is null), and the arm fails.
   Result<Readings> run(const CommandSpec& command, const std::vector<Item>* wanted) {
     PURLIN_ASSIGN(const std::string scratch, times_folder());
-    Result<std::vector<BenchmarkTimes>> times = measure(command, join_path(scratch, "times"));
+    Result<std::vector<measure::BenchmarkTimes>> times =
+        measure(command, join_path(scratch, "times"));
     (void)remove_tree(scratch);
     Readings readings;
     if (!times.is_ok()) {
@@ -144,7 +139,7 @@ class CommandArm : public Arm {
         if (&commands_[owner_.at(item)] == &command) readings.push_back({item, why, {}});
       return readings;
     }
-    for (BenchmarkTimes& benchmark : *times) {
+    for (measure::BenchmarkTimes& benchmark : *times) {
       ItemReading reading;
       reading.item = item_of(command, benchmark.name);
       if (!benchmark.failure.empty()) {
@@ -174,8 +169,8 @@ class CommandArm : public Arm {
     return contents.is_ok() ? hash128_hex(*contents) : "";
   }
 
-  Result<std::vector<BenchmarkTimes>> measure(const CommandSpec& command,
-                                              const std::string& output) const {
+  Result<std::vector<measure::BenchmarkTimes>> measure(const CommandSpec& command,
+                                                       const std::string& output) const {
     Process::Options process;
     bool to_file = false;
     for (std::string word : command.argv) {
@@ -196,16 +191,16 @@ class CommandArm : public Arm {
       return error(Code::kFailed, "it did not end within {} s", command.timeout_s);
     if (!captured.exit.ok())
       return error(Code::kFailed, "it ended with {}: {}", captured.exit.text(),
-                   last_lines(captured.err.empty() ? captured.out : captured.err));
+                   measure::last_output(captured));
     if (!to_file) {
       if (captured.truncated)
         return error(Code::kFailed, "it wrote more than {} MB", kMaxOutput >> 20);
-      return parse_benchmark_output(captured.out, command.rules, process.directory);
+      return measure::parse_benchmark_output(captured.out, command.rules, process.directory);
     }
     if (!file_exists(output))
       return error(Code::kFailed, "it did not write the file given to it as {{output}}");
     PURLIN_ASSIGN(const std::string text, read_file(output, kMaxOutput));
-    return parse_benchmark_output(text, command.rules, parent_path(output));
+    return measure::parse_benchmark_output(text, command.rules, parent_path(output));
   }
 
   CommandArmOptions options_;

@@ -17,30 +17,6 @@ Result<std::vector<std::string>> parse_argv(TomlTable& table) {
   return argv;
 }
 
-Result<OutputRules> parse_rules(TomlTable& table) {
-  OutputRules rules;
-  PURLIN_ASSIGN(const std::string format, table.string("format"));
-  const Result<OutputFormat> known = parse_output_format(format);
-  if (!known.is_ok()) return table.node().find("format")->complain(known.status().message());
-  rules.format = *known;
-  if (rules.format == OutputFormat::kGoogleBenchmark) {
-    PURLIN_ASSIGN(rules.time, table.string_or("time", rules.time));
-  } else if (rules.format == OutputFormat::kCsv) {
-    PURLIN_ASSIGN(rules.name_column, table.string_or("name_column", rules.name_column));
-    PURLIN_ASSIGN(rules.time_column, table.string_or("time_column", rules.time_column));
-    PURLIN_ASSIGN(rules.clock_column, table.string_or("clock_column", ""));
-  } else if (rules.format == OutputFormat::kRegex) {
-    PURLIN_ASSIGN(rules.pattern, table.string("pattern"));
-  }
-  if (rules.format == OutputFormat::kCsv || rules.format == OutputFormat::kRegex) {
-    PURLIN_ASSIGN(rules.unit, table.string_or("unit", rules.unit));
-    if (ns_per(rules.unit) == 0)
-      return table.node().find("unit")->complain(
-          fmt::format("'unit' must be \"ns\", \"us\", \"ms\" or \"s\", not '{}'", rules.unit));
-  }
-  return rules;
-}
-
 Result<double> seconds(TomlTable& table, std::string_view key, double fallback) {
   PURLIN_ASSIGN(const double value, table.number_or(key, fallback));
   if (value >= 0 && value <= 86400) return value;
@@ -71,7 +47,7 @@ Result<CommandSpec> parse_command(const Toml& node, const Thresholds& defaults) 
   PURLIN_ASSIGN(command.argv, parse_argv(table));
   PURLIN_ASSIGN(command.directory, table.string_or("directory", ""));
   PURLIN_TRY(parse_environment(table.optional("environment"), &command.environment));
-  PURLIN_ASSIGN(command.rules, parse_rules(table));
+  PURLIN_ASSIGN(command.rules, read_output_rules(table));
   PURLIN_ASSIGN(command.timeout_s, seconds(table, "timeout_s", command.timeout_s));
   if (command.timeout_s == 0)
     return table.node().find("timeout_s")->complain("'timeout_s' must be above 0");

@@ -6,7 +6,7 @@
 
 #include "base/status.h"
 #include "base/toml.h"
-#include "guard/arms/benchmark_output.h"
+#include "measure/output/benchmark_output.h"
 #include "guard/gate/gate.h"
 
 #include <map>

@@ -38,14 +38,10 @@ class SpecReader {
     PURLIN_TRY(read_head(top));
     if (const Toml* node = top.optional("problem")) PURLIN_TRY(read_problem(*node));
     if (const Toml* node = top.optional("library")) return read_library(top, *node);
+    if (const Toml* node = top.optional("command")) return read_commands(top, *node);
     PURLIN_ASSIGN(const Toml* kernel, top.required("kernel"));
     PURLIN_TRY(read_kernel(*kernel));
-    if (const Toml* node = top.optional("parameters")) PURLIN_TRY(read_parameters(*node));
-    // An empty list says the same as none: generated specs have one.
-    if (const Toml* node = top.optional("constraints");
-        node != nullptr && (node->array() == nullptr || !node->array()->empty()))
-      PURLIN_TRY(read_constraints(*node));
-    PURLIN_TRY(add_conditions());
+    PURLIN_TRY(read_space(top));
     if (const Toml* node = top.optional("limits")) {
       PURLIN_ASSIGN(spec_.limits, to_expressions(*node, "limits", kMaxConstraints));
     }
@@ -110,6 +106,35 @@ class SpecReader {
     PURLIN_TRY(top.finish());
     PURLIN_TRY(check_names(inner.spec_));
     return std::move(inner.spec_);
+  }
+
+  // Commands in place of a kernel.
+  Result<KernelSpec> read_commands(TomlTable& top, const Toml& node) {
+    PURLIN_TRY(read_space(top));
+    std::vector<std::string> names = parameters_;
+    names.insert(names.end(), dimensions_.begin(), dimensions_.end());
+    for (const std::string_view own : {kSpecFolder, kOutputFile})
+      if (std::find(names.begin(), names.end(), own) != names.end())
+        return node.complain(fmt::format(
+            "'{}' has a special meaning in [command]; rename the parameter or dimension", own));
+    PURLIN_ASSIGN(spec_.command, read_command(node, names, spec_.file, read_));
+    // Configs are compared with the default, unless a digest is given or a command judges them.
+    spec_.reference.is_default_config =
+        spec_.command->check.empty() && spec_.command->expect.empty();
+    if (const Toml* work = top.optional("work")) PURLIN_TRY(read_work(*work));
+    if (const Toml* bucket = top.optional("bucket")) PURLIN_TRY(read_bucket(*bucket));
+    PURLIN_TRY(top.finish());
+    PURLIN_TRY(check_names(spec_));
+    return std::move(spec_);
+  }
+
+  Status read_space(TomlTable& top) {
+    if (const Toml* node = top.optional("parameters")) PURLIN_TRY(read_parameters(*node));
+    // An empty list says the same as none: generated specs have one.
+    if (const Toml* node = top.optional("constraints");
+        node != nullptr && (node->array() == nullptr || !node->array()->empty()))
+      PURLIN_TRY(read_constraints(*node));
+    return add_conditions();
   }
 
   Status read_head(TomlTable& top) {

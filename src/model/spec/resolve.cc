@@ -155,6 +155,7 @@ Result<LaunchShape> resolve_launch(const LaunchSpec& launch, const Scope& scope,
 std::string KernelSpec::source_hash(std::string_view language) const {
   FieldHasher hasher;
   hasher.add("purlin.source/1").add(language).add(entry);
+  if (command) hasher.add("command").add(command->identity());
   if (const auto source = sources.find(std::string(language)); source != sources.end()) {
     hasher.add(source->second.text);
     for (const std::string& option : source->second.options) hasher.add(option);

@@ -11,6 +11,7 @@
 #include "model/expression/expression.h"
 #include "model/expression/value.h"
 #include "model/problem/dtype.h"
+#include "model/spec/command.h"
 #include "model/spec/library_operation.h"
 
 #include <functional>
@@ -110,6 +111,8 @@ struct KernelSpec {
   // config are asked of the device, and atol follows from the problem unless the spec states it.
   std::optional<LibraryOperation> library{};
   bool library_tolerance = true;
+  // Commands build and run it ([command]): there is no source, launch, argument or reference.
+  std::optional<CommandKernel> command{};
 
   // Hash of everything that decides what is compiled and run: sources, options, entry, arguments,
   // geometry, whether inputs rotate. Part of the cache key; whitespace of the TOML does not matter.

@@ -10,10 +10,16 @@
 //   difference yet.
 // - A uniform draw, so that no config is excluded for ever.
 //
+// While the search stagnates, a share of the configs has forced values (excursion.h), because a
+// model of one half of a space does not lead to the other half.
+//
 // `counters` has a fifth source. Among the configs that the mean expects to be fast, it takes the
 // config with the lowest bound from the predicted counters.
 #include "tune/model/ensemble.h"
+#include "tune/search/excursion.h"
 #include "tune/search/ledger.h"
+#include "tune/search/model_options.h"
+#include "tune/search/screen.h"
 #include "tune/search/strategy.h"
 
 #include <algorithm>
@@ -25,10 +31,8 @@
 namespace purlin::tune {
 namespace {
 
-// Configs drawn before the first fit: a share of what the budget allows, within bounds; fewer climb
-// a wrong hill, more leave no time to climb.
-constexpr double kFirstModelShare = 0.1, kFirstModelLow = 5, kFirstModelHigh = 24;
-constexpr std::size_t kFirstModelled = 16;  // where the budget does not say
+constexpr std::size_t kFirstModelled = 16;  // drawn where the budget does not say
+constexpr double kGain = 0.998;             // a better config takes at most this share of the best
 // Shares of the sources; what is left goes to single members' favourites.
 constexpr double kModelRandom = 0.03, kNear = 0.15, kMean = 0.3;
 // With counters: the share of the least bound, and among how many of those the mean expects most
@@ -49,10 +53,14 @@ constexpr double kGrowth = 0.06;  // of the observations, from one fit to the ne
 
 class ModelSearch : public Strategy {
  public:
-  ModelSearch(const StrategyRequest& request, FitRegressor fit, bool counters)
+  ModelSearch(const StrategyRequest& request, FitRegressor fit, bool counters,
+              const ModelOptions& options)
       : space_(request.space),
+        options_(options),
         random_(request.seed),
         ledger_(space_, random_),
+        screen_(space_, options.screened),
+        excursions_(space_, ledger_, random_, fit),
         ensemble_(space_, std::move(fit)),
         counters_(counters),
         budget_(static_cast<double>(request.evaluations)),
@@ -66,8 +74,11 @@ class ModelSearch : public Strategy {
   std::string_view name() const override { return counters_ ? "counters" : "model"; }
 
   std::optional<std::size_t> ask() override {
+    if (too_short_for_model()) return draw_screened();
     if (drawn_ < first()) return draw();
     if (ensemble_.worked() < 2 || random_.uniform() < kModelRandom) return draw();
+    if (stagnates() && random_.uniform() < options_.forced)
+      if (const auto index = excursions_.ask(*best_, pool_)) return index;
     if (queue_.empty()) propose();
     while (!queue_.empty()) {
       const std::size_t index = queue_.front();
@@ -91,6 +102,9 @@ class ModelSearch : public Strategy {
     static const std::map<std::string, double> kNone;
     const bool profiled = counters_ && outcome.evaluation != nullptr;
     ensemble_.add(index, outcome.time_ms, profiled ? outcome.evaluation->counters : kNone);
+    screen_.add(index, outcome.time_ms);
+    excursions_.add(index, outcome.time_ms);
+    ++idle_;
     cost_s_ += outcome.cost_s;
     if (profiled) {
       // Compiling runs in parallel and is not counted.
@@ -99,11 +113,24 @@ class ModelSearch : public Strategy {
       profiled_ += outcome.evaluation->counters_s > 0;
     }
     if (!outcome.time_ms || (best_ && *outcome.time_ms >= best_ms_)) return;
+    if (!best_ || *outcome.time_ms < kGain * best_ms_) idle_ = 0;
     best_ = index;
     best_ms_ = *outcome.time_ms;
   }
 
  private:
+  bool stagnates() const {
+    const double share = options_.patience_share * static_cast<double>(ensemble_.observations());
+    return static_cast<double>(idle_) > std::max(static_cast<double>(options_.patience_low), share);
+  }
+
+  std::optional<std::size_t> draw_screened() {
+    ++drawn_;
+    const std::optional<std::size_t> index = screen_.draw(ledger_, random_);
+    if (counters_ && index) chance_.insert(*index);
+    return index;
+  }
+
   std::optional<std::size_t> draw() {
     ++drawn_;
     const std::optional<std::size_t> index = ledger_.draw();
@@ -111,16 +138,23 @@ class ModelSearch : public Strategy {
     return index;
   }
 
-  // Configs to draw before the first fit, by what evaluations cost until now.
-  std::size_t first() const {
+  // How many evaluations the budget allows, by the cost of those until now; 0 = not known.
+  double allowed() const {
     double allowed = budget_;
     if (budget_s_ > 0 && cost_s_ > 0) {
       const double by_time = budget_s_ * static_cast<double>(ensemble_.observations()) / cost_s_;
       allowed = allowed > 0 ? std::min(allowed, by_time) : by_time;
     }
-    if (allowed <= 0) return kFirstModelled;
+    return allowed;
+  }
+
+  bool too_short_for_model() const { return allowed() > 0 && allowed() < options_.least_modelled; }
+
+  // Configs to draw before the first fit.
+  std::size_t first() const {
+    if (allowed() <= 0) return kFirstModelled;
     return static_cast<std::size_t>(
-        std::clamp(kFirstModelShare * allowed, kFirstModelLow, kFirstModelHigh));
+        std::clamp(options_.first_share * allowed(), options_.first_low, options_.first_high));
   }
 
   static float sum(const Ensemble::Prediction& prediction) {
@@ -242,8 +276,11 @@ class ModelSearch : public Strategy {
   }
 
   const Space& space_;
+  const ModelOptions options_;
   Random random_;
   Ledger ledger_;
+  Screen screen_;
+  Excursions excursions_;
   Ensemble ensemble_;
   const bool counters_;             // used where evaluations have them
   double budget_, budget_s_;        // evaluations, seconds; 0 = not known
@@ -260,20 +297,22 @@ class ModelSearch : public Strategy {
   std::size_t fitted_ = 0;                   // observations at the last fit
   std::optional<std::size_t> best_;
   double best_ms_ = 0;
+  std::size_t idle_ = 0;  // results since a better config
 };
 
 }  // namespace
 
 std::unique_ptr<Strategy> make_model(const StrategyRequest& request) {
-  return make_model_search(request, fit_boosted_trees());
+  return make_model_search(request, fit_boosted_trees(), {});
 }
 
-std::unique_ptr<Strategy> make_model_search(const StrategyRequest& request, FitRegressor fit) {
-  return std::make_unique<ModelSearch>(request, std::move(fit), false);
+std::unique_ptr<Strategy> make_model_search(const StrategyRequest& request, FitRegressor fit,
+                                            const ModelOptions& options) {
+  return std::make_unique<ModelSearch>(request, std::move(fit), false, options);
 }
 
 std::unique_ptr<Strategy> make_counters(const StrategyRequest& request) {
-  return std::make_unique<ModelSearch>(request, fit_boosted_trees(), true);
+  return std::make_unique<ModelSearch>(request, fit_boosted_trees(), true, ModelOptions{});
 }
 
 }  // namespace purlin::tune

@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "tune/model/regressor.h"
+#include "tune/search/model_options.h"
 #include "tune/search/prior.h"
 #include "tune/space/space.h"
 
@@ -101,8 +102,9 @@ std::unique_ptr<Strategy> make_boosted(const StrategyRequest& request);
 std::unique_ptr<Strategy> make_boosted_search(const StrategyRequest& request, FitRegressor fit);
 // `model`, which also learns from the hardware's counters where evaluations have them.
 std::unique_ptr<Strategy> make_counters(const StrategyRequest& request);
-// `model` over another model.
-std::unique_ptr<Strategy> make_model_search(const StrategyRequest& request, FitRegressor fit);
+// `model` over another model, or with other constants.
+std::unique_ptr<Strategy> make_model_search(const StrategyRequest& request, FitRegressor fit,
+                                            const ModelOptions& options);
 std::unique_ptr<Strategy> make_transfer(const StrategyRequest& request);
 std::unique_ptr<Strategy> make_auto(const StrategyRequest& request);
 // `auto` where nothing is known from elsewhere: it does not look at the priors.

@@ -162,6 +162,59 @@ TEST(ModelSearch, SearchesSpacesTooLargeToList) {
   EXPECT_LT(best_of(space, "model", 150) + 10, best_of(space, "random", 150));
 }
 
+// One switch splits the space: the wide half is good nearly everywhere, the narrow half is mostly
+// slow and has the best configs. No single step leads from the best of the one to the other.
+double time_of_halves(const Space& space, std::size_t index) {
+  Assignment at(space.parameters().size());
+  space.assignment(index, at);
+  const double x = at[1], y = at[2], z = at[3];
+  const double wide = 10 + 0.2 * (std::abs(x - 2) + std::abs(y - 3) + std::abs(z - 4));
+  const double narrow = 7 + 3 * (std::abs(x - 12) + std::abs(y - 11) + std::abs(z - 2));
+  return at[0] == 0 ? wide : narrow;
+}
+
+TEST(ModelSearch, GetsOutOfTheWrongHalf) {
+  std::vector<Parameter> parameters = {{"HALF", {"wide", "narrow"}, std::nullopt}};
+  for (const char* name : {"X", "Y", "Z"}) parameters.push_back(counting(name, 14));
+  const Space space = build_space(parameters, {}, Scope{}).value();
+  const auto found = [&](const ModelOptions& options) {
+    int good = 0;
+    for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+      const auto strategy = make_model_search({space, seed, 180}, fit_boosted_trees(), options);
+      double best = 1e9;
+      for (int i = 0; i < 180; ++i) {
+        const std::size_t index = *strategy->ask();
+        best = std::min(best, time_of_halves(space, index));
+        strategy->tell(index, {time_of_halves(space, index), 1});
+      }
+      good += best < 10;
+    }
+    return good;
+  };
+  ModelOptions unforced;
+  unforced.forced = 0;
+  const int forced = found({});
+  EXPECT_GE(forced, 3);
+  EXPECT_GT(forced, found(unforced));
+}
+
+// With so few evaluations there is no model, and configs like the slow ones are left out.
+TEST(ModelSearch, IsNotBehindRandomInEightEvaluations) {
+  const Space space = space_of(gemm_space());
+  const auto mean_best = [&](const std::string& name) {
+    double sum = 0;
+    for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+      auto strategy = make_strategy(name, {space, seed, 8}).value();
+      double best = 1e3;
+      for (const std::size_t index : play(*strategy, space, 8, 1))
+        best = std::min(best, time_of(space, index).value_or(1e3));
+      sum += best;
+    }
+    return sum / 60;
+  };
+  EXPECT_LT(mean_best("auto"), mean_best("random"));
+}
+
 TEST(ModelSearch, GoesOnWhenNothingWorks) {
   const Space space = small_space();
   auto strategy = make_strategy("model", {space, 2, 30}).value();

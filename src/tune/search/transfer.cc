@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transfer: asks first for the configs that were fast in other runs, corrected by each evaluation
-// here. At the end it hands over to another strategy, with all results. If the runs were believed,
-// that strategy climbs from the fastest config; else it is the cold strategy.
+// here. Runs that mislead are dropped, and the cold strategy goes on with all results.
 //
 // The next config is the one with the highest expected improvement under the surrogate. This
 // spreads the seeds, because the evaluation of one config also informs about similar configs. The
-// runs are on trial at first, so that misleading runs cause little loss (transfer_judge.h):
+// runs are on trial at first (transfer_judge.h). The length of the trial follows from the budget:
 // - The first config is one that the runs rate as good, but not as the best. The best of wrong runs
-//   may be the slowest config there is, and no faster config is known yet. This step is not needed
-//   when a default was measured before.
+//   may be the slowest config there is. Their best is asked for once the result of the first is
+//   known, and only if that result does not speak against the runs.
 // - Configs are also drawn at random. Every other config is a draw until it is clear whether the
 //   runs help. All are draws when the runs are more likely to mislead. A cold start draws as well,
 //   so these are no loss.
+// - Two claims are judged: that the runs have the order right, and that what they praise is faster
+//   than the draws. The second is the one in use. Runs may be right about the slow ones only.
 // - Each run is judged separately, and dropped separately.
+// Kept runs stay on trial. Once what they praise is no gain, the climb from the fastest config and
+// the cold strategy take turns with them (turns.h).
 #include "tune/search/strategy.h"
 #include "tune/search/surrogate.h"
 #include "tune/search/transfer_candidates.h"
 #include "tune/search/transfer_judge.h"
+#include "tune/search/turns.h"
 
 #include <algorithm>
 #include <cmath>
@@ -26,21 +30,33 @@
 namespace purlin::tune {
 namespace {
 
-// A pass of the surrogate grows with what it has seen, and the fast region is known by now.
+// A pass of the surrogate grows with what it has seen, and the fast region is known by then.
 constexpr std::size_t kMaxModelled = 200;
 constexpr std::size_t kLastRefit = 80;
-constexpr double kPilot = 0.1;  // of the space, in the order of the runs
+constexpr double kPilot = 0.1, kSecondPilot = 0.02;  // of the space, in the order of the runs
 // One config in so many is drawn until the runs are judged: while they are doubted, and later.
 constexpr std::size_t kDrawEveryOpen = 2, kDrawEvery = 8;
+constexpr std::size_t kDrawnBeforePilot = 2;  // while the pilot's result is outstanding
+constexpr std::size_t kFailedPilots = 2;
 constexpr std::size_t kFirstFailures = 5;  // so many seeds that fail before any works
 // Of what the runs praise, so many are judged: later ones are chosen by what was seen here.
 constexpr std::size_t kJudgedPraised = 5;
 constexpr double kDropped = 0.05, kDoubted = 0.5, kTrusted = 0.95;  // belief
-// Numbers of reported configs. After the first, runs must not be doubted. After the second, they
-// must have gained belief. After the third, they are not judged again.
-constexpr std::size_t kJudged = 10, kJudgedLast = 20, kJudgedAgain = 40;
-constexpr double kNoEvidence = -2;  // nats
+constexpr double kBeforeBest = 0.7;  // belief at which their best is asked for, and no lesser one
+// Numbers of reported configs. After the first, runs must not be doubted: a share of the budget,
+// within bounds. After twice as many, they must have gained belief.
+constexpr double kTrialShare = 0.1, kTrialLow = 4, kTrialHigh = 10;
+constexpr std::size_t kJudgedAgain = 40;  // results that the evidence of the surrogate is read at
+constexpr double kNoEvidence = -2;        // nats
+constexpr std::size_t kLatePraised = 12;  // of what they praise, so many are judged at a time
+constexpr double kUniform = 3.4641016;    // what is uniform in a range of this has a deviation of 1
 constexpr const char* kUnlikely = "what was measured here is likelier without them";
+constexpr double kGainOfTransfer = 0.002;  // nats
+// The ways to search after the trial, with their handicaps; a retired way has no turn.
+enum Way : std::size_t { kPraiseWay, kClimbWay, kColdWay };
+constexpr std::size_t kRetiredWay = 30;
+// What is left to gain from kept runs lies near the fastest config, so the climb comes first.
+constexpr std::size_t kColdHandicap = 4;  // in trials
 
 class Transfer : public Strategy {
  public:
@@ -52,8 +68,7 @@ class Transfer : public Strategy {
         surrogate_(chosen_.known) {
     rest_request_.priors.clear();
     random_.shuffle(to_draw_);
-    for (const std::vector<float>& times : chosen_.known.inherited)
-      runs_.push_back({&times, scale_of([&](std::size_t i) { return times[i]; })});
+    for (const std::vector<float>& times : chosen_.known.inherited) runs_.push_back(&times);
   }
 
   std::string_view name() const override {
@@ -62,33 +77,51 @@ class Transfer : public Strategy {
   const TransferOutcome* transfer() const override { return &outcome_; }
 
   std::optional<std::size_t> ask() override {
-    if (!rest_) {
-      if (const auto index = seen_.empty() ? pilot() : draws() ? draw() : propose()) return index;
-      hand_over();
+    if (outcome_.state == TransferOutcome::State::kTrying) {
+      const Trial trial = next_of_trial();
+      if (trial.index || trial.waits) return trial.index;
+      keep("the space has no further config for a trial");
     }
-    while (const std::optional<std::size_t> index = rest_->ask())
-      if (seen_.insert(*index).second) return index;
+    if (outcome_.state == TransferOutcome::State::kDropped) return ask_of(*rest_);
+    for (const std::size_t way : turns_.order()) {
+      const std::optional<std::size_t> index = way == kPraiseWay  ? praised()
+                                               : way == kClimbWay ? ask_of(*climb_)
+                                                                  : ask_of(*rest_);
+      if (!index) continue;
+      turns_.asked(*index, way);
+      return index;
+    }
     return std::nullopt;
   }
 
   void tell(std::size_t index, const Outcome& outcome) override {
     const bool unasked = seen_.insert(index).second;
-    if (rest_) return rest_->tell(index, outcome);
-    told_.emplace_back(index, outcome);
-    told_.back().second.evaluation = nullptr;
+    if (rest_) rest_->tell(index, outcome);
+    if (climb_) climb_->tell(index, outcome);
     std::optional<double> log_time;
     if (outcome.time_ms) log_time = std::log(*outcome.time_ms);
+    turns_.told(index, log_time && *log_time < best_ - kGainOfTransfer);
     if (log_time) best_ = std::min(best_, *log_time);
+    if (outcome_.state == TransferOutcome::State::kDropped) return;
+    told_.emplace_back(index, outcome);
+    told_.back().second.evaluation = nullptr;
+    cost_s_ += outcome.cost_s;
+    // That one config fails says little of the others: another takes its place.
+    const bool failed_pilot = index == pilot_ && !log_time && outcome_.failed < kFailedPilots;
+    piloted_ |= index == pilot_ && !failed_pilot;
+    if (failed_pilot) pilot_.reset();
     const bool proposed = proposed_.contains(index), drawn = drawn_.contains(index);
     if (proposed && !log_time) ++outcome_.failed;
-    if (const auto at = position(index)) {
-      if (unasked) surrogate_.expect(*at);
+    if (const auto at = position(index); at && observed_.size() < kMaxModelled) {
+      if (!proposed && !drawn) surrogate_.expect(*at);
       observed_.push_back({*at, log_time});
       surrogate_.observe(*at, on_scale(log_time));
       // A default that is known before the search is as good a judge as one that was drawn.
       const bool first = unasked && told_.size() == 1;
-      if (drawn || first || (proposed && praised_++ < kJudgedPraised))
-        judged_.push_back({*at, log_time});
+      const bool praised = proposed && !failed_pilot;
+      if (praised) praised_.push_back(log_time);
+      if (drawn || first || (praised && praised_.size() <= kJudgedPraised))
+        judged_.push_back({*at, log_time, proposed});
     }
     learn();
   }
@@ -97,16 +130,12 @@ class Transfer : public Strategy {
   struct Observed {
     std::size_t candidate;
     std::optional<double> log_time;
+    bool praised = false;
   };
-  // What one run says, brought to a mean of 0 and a standard deviation of 1.
-  struct Scale {
-    double mean = 0, deviation = 1;
+  struct Trial {
+    std::optional<std::size_t> index;
+    bool waits = false;  // for a result that decides what comes next
   };
-  struct Run {
-    const std::vector<float>* times;  // by candidate
-    Scale scale;
-  };
-
   std::optional<std::size_t> position(std::size_t index) const {
     const auto found = std::lower_bound(chosen_.indices.begin(), chosen_.indices.end(), index);
     if (found == chosen_.indices.end() || *found != index) return std::nullopt;
@@ -119,10 +148,37 @@ class Transfer : public Strategy {
     return std::min(log_time.value_or(best_ + kSlowest), best_ + kSlowest);
   }
 
+  // While the pilot's result is outstanding, nothing speaks for the runs: only draws are made.
+  Trial next_of_trial() {
+    if (!pilot_) return {pilot()};
+    if (!piloted_) {
+      if (drawn_.size() < kDrawnBeforePilot)
+        if (const std::optional<std::size_t> index = draw()) return {index};
+      return {std::nullopt, true};
+    }
+    if (draws())
+      if (const std::optional<std::size_t> index = draw()) return {index};
+    return {outcome_.belief < kBeforeBest ? rated_at(kSecondPilot) : propose()};
+  }
+
   bool draws() const {
-    if (outcome_.state != TransferOutcome::State::kTrying) return false;
-    const std::size_t every = outcome_.belief < kTrusted ? kDrawEveryOpen : kDrawEvery;
-    return outcome_.belief < kDoubted || seen_.size() % every == 0;
+    if (outcome_.belief < kDoubted) return true;
+    const std::size_t asked = drawn_.size() + proposed_.size();
+    if (asked == 1) return seen_.size() == 1;  // no default was measured
+    return asked % (outcome_.belief < kTrusted ? kDrawEveryOpen : kDrawEvery) == 1;
+  }
+
+  std::optional<std::size_t> ask_of(Strategy& other) {
+    while (const std::optional<std::size_t> index = other.ask())
+      if (seen_.insert(*index).second) return index;
+    return std::nullopt;
+  }
+
+  // What the runs praise, while that was a gain not long ago.
+  std::optional<std::size_t> praised() {
+    if (observed_.size() >= kMaxModelled || turns_.idle(kPraiseWay) >= kRetiredWay)
+      return std::nullopt;
+    return propose();
   }
 
   std::optional<std::size_t> draw() {
@@ -140,9 +196,17 @@ class Transfer : public Strategy {
 
   // The first config of a search that has no results yet.
   std::optional<std::size_t> pilot() {
-    if (to_draw_.empty()) return propose();
-    std::vector<std::size_t> order = to_draw_;
-    const auto at = order.begin() + static_cast<std::ptrdiff_t>(kPilot * order.size());
+    pilot_ = rated_at(kPilot);
+    return pilot_;
+  }
+
+  // The config at this share of the order of the runs.
+  std::optional<std::size_t> rated_at(double share) {
+    std::vector<std::size_t> order;
+    for (const std::size_t index : to_draw_)
+      if (!seen_.contains(index)) order.push_back(index);
+    if (order.empty()) return propose();
+    const auto at = order.begin() + static_cast<std::ptrdiff_t>(share * order.size());
     std::nth_element(order.begin(), at, order.end(), [&](std::size_t a, std::size_t b) {
       return surrogate_.inherited(*position(a)) < surrogate_.inherited(*position(b));
     });
@@ -182,9 +246,27 @@ class Transfer : public Strategy {
     }
     if (outcome_.state == TransferOutcome::State::kTrying)
       judge();
-    else if (!rest_ && count <= kJudgedAgain && outcome_.evidence < kNoEvidence)
-      drop(kUnlikely);
-    if (!rest_ && count >= kMaxModelled) hand_over();
+    else if (outcome_.state == TransferOutcome::State::kKept)
+      judge_again();
+  }
+
+  // A kept run has to go on being right.
+  void judge_again() {
+    if (observed_.size() <= kJudgedAgain && outcome_.evidence < kNoEvidence) return drop(kUnlikely);
+    const std::vector<Judged> praise = judged_by_praise();
+    const double belief = belief_in_runs(praise);
+    if (belief < kDoubted) drop(praise_text(praise, belief));
+  }
+
+  // How many results end the first part of the trial, by what evaluations cost until now.
+  std::size_t trial() const {
+    double allowed = static_cast<double>(rest_request_.evaluations);
+    if (rest_request_.seconds > 0 && cost_s_ > 0) {
+      const double by_time = rest_request_.seconds * static_cast<double>(told_.size()) / cost_s_;
+      allowed = allowed > 0 ? std::min(allowed, by_time) : by_time;
+    }
+    if (allowed <= 0) return static_cast<std::size_t>(kTrialHigh);
+    return static_cast<std::size_t>(std::clamp(kTrialShare * allowed, kTrialLow, kTrialHigh));
   }
 
   void judge() {
@@ -193,66 +275,100 @@ class Transfer : public Strategy {
       return;
     }
     for (std::size_t i = runs_.size(); runs_.size() > 1 && i-- > 0;) {
-      const std::vector<float>& times = *runs_[i].times;
+      const std::vector<float>& times = *runs_[i];
       const auto says = [&](std::size_t at) { return times[at]; };
-      if (belief_in_runs(judged_by(says, runs_[i].scale)) >= kDropped) continue;
+      if (belief_in_runs(judged_by(says)) >= kDropped) continue;
       runs_.erase(runs_.begin() + static_cast<std::ptrdiff_t>(i));
       surrogate_.forget(i);
       ++outcome_.runs_dropped;
     }
     const auto says = [&](std::size_t at) { return surrogate_.inherited(at); };
-    const std::vector<Judged> all = judged_by(says, scale_of(says));
-    outcome_.belief = belief_in_runs(all);
-    const std::size_t count = observed_.size();
-    const std::string order =
-        fmt::format("their order is right for {:.0f} % of the pairs of {} configs here",
-                    100 * agreement_with_runs(all), all.size());
-    const double least = count < kJudged       ? kDropped
-                         : count < kJudgedLast ? kDoubted
-                                               : kBelievedBefore;
-    if (outcome_.belief < least) return drop(order);
-    if (count < kJudged) return;
+    const std::vector<Judged> all = judged_by(says);
+    const double order = belief_in_runs(all);
+    const std::vector<Judged> praise = judged_by_praise();
+    const double praised = belief_in_runs(praise);
+    outcome_.belief = std::min(order, praised);
+    const std::string claim =
+        praised <= order ? praise_text(praise, praised) : order_text(all, order);
+    const std::size_t count = observed_.size(), first = trial();
+    const double least = count < first ? kDropped : count < 2 * first ? kDoubted : kBelievedBefore;
+    if (outcome_.belief < least) return drop(claim);
+    if (count < first) return;
     if (2 * outcome_.failed > count) return drop("most of what they praise fails here");
     if (outcome_.evidence < kNoEvidence) return drop(kUnlikely);
-    if (count < kJudgedLast && outcome_.belief < kTrusted) return;
+    if (count < 2 * first && outcome_.belief < kTrusted) return;
+    keep(claim);
+  }
+
+  // What decided.
+  static std::string praise_text(const std::vector<Judged>& praise, double belief) {
+    return fmt::format(
+        "what they praise is the faster in {:.0f} % of the comparisons with other configs here "
+        "({:.0f} % likely to help)",
+        100 * agreement_with_runs(praise), 100 * belief);
+  }
+  static std::string order_text(const std::vector<Judged>& all, double belief) {
+    return fmt::format(
+        "their order is right for {:.0f} % of the pairs of {} configs here ({:.0f} % likely to "
+        "help)",
+        100 * agreement_with_runs(all), all.size(), 100 * belief);
+  }
+
+  void keep(std::string why) {
     outcome_.state = TransferOutcome::State::kKept;
-    outcome_.why = order;
+    outcome_.why = std::move(why);
+    rest_request_.drawn = told_.size();
+    turns_ = Turns({0, trial(), kColdHandicap * trial()});
+    climb_ = make_ils(rest_request_);
+    rest_ = make_cold_auto(rest_request_);
+    tell_rest();
   }
 
-  // `says` of a candidate.
+  // By the place of what `says` returns for a candidate among the configs of the space, for times
+  // of a few very slow ones say nothing of the others.
   template <class Says>
-  Scale scale_of(const Says& says) const {
-    Scale scale{0, 0};
-    const double count = static_cast<double>(chosen_.indices.size());
-    for (std::size_t i = 0; i < chosen_.indices.size(); ++i) scale.mean += says(i) / count;
-    for (std::size_t i = 0; i < chosen_.indices.size(); ++i)
-      scale.deviation += (says(i) - scale.mean) * (says(i) - scale.mean) / count;
-    scale.deviation = std::sqrt(scale.deviation);
-    if (!(scale.deviation > 0)) scale.deviation = 1;
-    return scale;
-  }
-
-  template <class Says>
-  std::vector<Judged> judged_by(const Says& says, const Scale& scale) const {
+  std::vector<Judged> judged_by(const Says& says) const {
     std::vector<Judged> judged;
-    for (const Observed& one : judged_)
-      judged.push_back({(says(one.candidate) - scale.mean) / scale.deviation, one.log_time});
+    for (const Observed& one : judged_) {
+      const float own = says(one.candidate);
+      double below = 0;
+      for (const std::size_t index : chosen_.uniform) {
+        const float other = says(*position(index));
+        below += other < own ? 1 : other == own ? 0.5 : 0;
+      }
+      const double share = below / static_cast<double>(chosen_.uniform.size());
+      judged.push_back({kUniform * (share - 0.5), one.log_time});
+    }
     return judged;
   }
 
-  void drop(std::string why) {
-    outcome_.state = TransferOutcome::State::kDropped;
-    outcome_.why = std::move(why);
-    hand_over();
+  // One standard deviation between what they praise, of late, and the other configs.
+  std::vector<Judged> judged_by_praise() const {
+    std::vector<Judged> judged;
+    for (const Observed& one : judged_)
+      if (!one.praised) judged.push_back({0.0, one.log_time});
+    const std::size_t late = praised_.size() - std::min(praised_.size(), kLatePraised);
+    for (std::size_t i = late; i < praised_.size(); ++i) judged.push_back({-1.0, praised_[i]});
+    return judged;
   }
 
-  // Runs that were believed have led to where the fast ones are: what is left lies near them, so
-  // that climbing goes on. Of others the cold strategy knows as if it had drawn what was drawn.
-  void hand_over() {
+  // The cold strategy knows as if it had drawn what was drawn.
+  void drop(std::string why) {
     const bool kept = outcome_.state == TransferOutcome::State::kKept;
-    rest_request_.drawn = kept ? told_.size() : drawn_.size();
-    rest_ = kept ? make_ils(rest_request_) : make_cold_auto(rest_request_);
-    for (const auto& [index, outcome] : told_) rest_->tell(index, outcome);
+    outcome_.state = TransferOutcome::State::kDropped;
+    outcome_.why = std::move(why);
+    climb_.reset();
+    if (kept) return;
+    rest_request_.drawn = drawn_.size();
+    rest_ = make_cold_auto(rest_request_);
+    tell_rest();
+  }
+
+  void tell_rest() {
+    for (const auto& [index, outcome] : told_) {
+      rest_->tell(index, outcome);
+      if (climb_) climb_->tell(index, outcome);
+    }
   }
 
   StrategyRequest rest_request_;
@@ -260,10 +376,14 @@ class Transfer : public Strategy {
   TransferCandidates chosen_;
   std::vector<std::size_t> to_draw_;
   Surrogate surrogate_;
-  std::vector<Run> runs_;
-  std::unique_ptr<Strategy> rest_;  // asked from now on, once there is one
+  std::vector<const std::vector<float>*> runs_;  // what each says, by candidate
+  std::unique_ptr<Strategy> rest_, climb_;       // after the trial; no climb from dropped runs
+  Turns turns_{{}};
+  std::optional<std::size_t> pilot_;
+  bool piloted_ = false;  // its result is known
+  double cost_s_ = 0;     // of the reported evaluations
   TransferOutcome outcome_{.belief = kBelievedBefore};
-  std::size_t praised_ = 0;  // configs that runs praised and that are judged, or would be
+  std::vector<std::optional<double>> praised_;  // log times of what runs praised, pilot included
   double best_ = std::numeric_limits<double>::infinity();  // log of ms
   std::unordered_set<std::size_t> seen_, proposed_, drawn_;
   std::vector<Observed> observed_, judged_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tune/search/transfer_candidates.h"
 
+#include "tune/search/places.h"
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -40,41 +42,16 @@ void choose(const Space& space, const std::vector<PriorRun>& priors, Random& ran
   indices.erase(std::unique(indices.begin(), indices.end()), indices.end());
 }
 
-// Where each value of a parameter lies in [0, 1]: numbers by their rank, for most of them are
-// powers of two or evenly spaced, and both then have even steps.
-std::vector<float> places_of(const Parameter& parameter, bool& categorical) {
-  std::vector<std::pair<double, std::size_t>> order;
-  categorical = false;
-  for (std::size_t i = 0; i < parameter.values.size(); ++i) {
-    const Result<double> number = to_double(parameter.values[i]);
-    categorical |= !number.is_ok();
-    order.emplace_back(number.value_or(static_cast<double>(i)), i);
-  }
-  if (!categorical) std::sort(order.begin(), order.end());
-  std::vector<float> places(order.size());
-  for (std::size_t rank = 0; rank < order.size(); ++rank)
-    places[order[rank].second] = static_cast<float>(rank) / static_cast<float>(order.size() - 1);
-  return places;
-}
-
 void place(const Space& space, TransferCandidates& chosen) {
-  std::vector<std::size_t> dimensions;
-  std::vector<std::vector<float>> places;
-  for (std::size_t d = 0; d < space.parameters().size(); ++d) {
-    if (space.parameters()[d].values.size() < 2) continue;
-    bool categorical = false;
-    places.push_back(places_of(space.parameters()[d], categorical));
-    chosen.known.categorical.push_back(categorical);
-    dimensions.push_back(d);
-  }
+  const Places places(space);
+  const std::size_t dimensions = places.dimensions();
   chosen.known.count = chosen.indices.size();
-  chosen.known.dimensions = dimensions.size();
-  std::vector<std::uint16_t> assignment(space.parameters().size());
-  for (const std::size_t index : chosen.indices) {
-    space.assignment(index, assignment);
-    for (std::size_t k = 0; k < dimensions.size(); ++k)
-      chosen.known.places.push_back(places[k][assignment[dimensions[k]]]);
-  }
+  chosen.known.dimensions = dimensions;
+  chosen.known.categorical = places.categorical();
+  chosen.known.places.resize(chosen.indices.size() * dimensions);
+  for (std::size_t i = 0; i < chosen.indices.size(); ++i)
+    places.place(chosen.indices[i],
+                 std::span(chosen.known.places).subspan(i * dimensions, dimensions));
 }
 
 float likeness(const Candidates& known, std::size_t a, std::size_t b) {

@@ -74,20 +74,75 @@ PriorRun turned_round(PriorRun run) {
 }
 
 // Something has to be known that the best of the others can be worse than.
-TEST_F(Transfer, WhatOthersCallGoodIsMeasuredFirstAndTheirBestNext) {
+TEST_F(Transfer, WhatOthersCallGoodIsMeasuredFirstAndTheirBestAfterADraw) {
   const PriorRun run = run_of(space_, 0);
   const auto strategy = make({run});
   const std::size_t first = *strategy->ask();
   EXPECT_GT(time_of(space_, first, 0), 1.0);
   EXPECT_LT(time_of(space_, first, 0), time_of(space_, run.times[space_.size() / 4].first, 0));
   strategy->tell(first, {time_of(space_, first, 0), 1});
+  const std::size_t drawn = *strategy->ask();
+  EXPECT_EQ(strategy->transfer()->drawn, 1u);
+  strategy->tell(drawn, {time_of(space_, drawn, 0), 1});
   EXPECT_EQ(time_of(space_, *strategy->ask(), 0), 1.0);
 }
 
-TEST_F(Transfer, WithADefaultTheirBestIsFirst) {
+TEST_F(Transfer, WithADefaultTheirBestIsSecond) {
   const auto strategy = make({run_of(space_, 0)});
   strategy->tell(17, {time_of(space_, 17, 0), 1});
+  const std::size_t pilot = *strategy->ask();
+  strategy->tell(pilot, {time_of(space_, pilot, 0), 1});
   EXPECT_EQ(time_of(space_, *strategy->ask(), 0), 1.0);
+}
+
+// 280 ms was measured second where 1.7 ms were possible, although the first was slow already.
+TEST_F(Transfer, TheirBestIsNotAskedForAfterASlowPilot) {
+  const PriorRun run = turned_round(run_of(space_, 0));
+  int asked = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const auto strategy = make({run}, seed);
+    for (int i = 0; i < 8; ++i) {
+      const std::size_t index = *strategy->ask();
+      asked += index == run.times.front().first;
+      strategy->tell(index, {time_of(space_, index, 0), 1});
+    }
+  }
+  EXPECT_LE(asked, 5);  // only where the first draws happened to be slower still
+}
+
+TEST_F(Transfer, AheadOfThePilotsResultThereAreOnlyDraws) {
+  const auto strategy = make({run_of(space_, 0)});
+  const std::size_t pilot = *strategy->ask();
+  EXPECT_TRUE(strategy->ask());
+  EXPECT_TRUE(strategy->ask());
+  EXPECT_EQ(strategy->transfer()->drawn, 2u);
+  EXPECT_FALSE(strategy->ask());
+  strategy->tell(pilot, {time_of(space_, pilot, 0), 1});
+  EXPECT_TRUE(strategy->ask());
+}
+
+// The order of the many is right, and what they praise is the slowest.
+TEST_F(Transfer, RunsWithAWrongTopAreDropped) {
+  PriorRun run = run_of(space_, 0);
+  const std::size_t top = run.times.size() / 10;
+  for (std::size_t i = 0; i < top; ++i)
+    std::swap(run.times[i].first, run.times[run.times.size() - 1 - i].first);
+  int dropped = 0;
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    const auto strategy = make({run}, seed);
+    EXPECT_LT(best_of(*strategy, space_, 0, 60), 1.3) << seed;
+    dropped += strategy->transfer()->state == TransferOutcome::State::kDropped;
+    EXPECT_EQ(strategy->transfer()->why.empty(),
+              strategy->transfer()->state == TransferOutcome::State::kTrying);
+  }
+  EXPECT_GE(dropped, 8);
+}
+
+TEST_F(Transfer, WhySaysWhichClaimDecided) {
+  const auto strategy = make({run_of(space_, 0)});
+  best_of(*strategy, space_, 0, 40);
+  ASSERT_EQ(strategy->transfer()->state, TransferOutcome::State::kKept);
+  EXPECT_NE(strategy->transfer()->why.find("likely to help"), std::string::npos);
 }
 
 TEST_F(Transfer, FollowsADeviceThatIsAlittleDifferent) {
@@ -143,7 +198,7 @@ TEST_F(Transfer, AFewWinnersAreWorthASeedEach) {
   winners.times.resize(3);
   winners.complete = false;
   const auto strategy = make({winners});
-  EXPECT_EQ(best_of(*strategy, space_, 0, 2), 1.0);
+  EXPECT_EQ(best_of(*strategy, space_, 0, 3), 1.0);
   EXPECT_LT(best_of(*make({winners}), space_, 1, 40), 1.15);
 }
 

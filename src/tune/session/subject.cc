@@ -3,6 +3,8 @@
 
 #include "base/files.h"
 #include "base/time.h"
+#include "gpu/library_kernel.h"
+#include "gpu/registry.h"
 #include "tune/space/build.h"
 #include "tune/space/library_space.h"
 
@@ -47,6 +49,39 @@ Status list_library(WorkerPool& pool, Subject& subject, Log& log) {
   return Status::ok();
 }
 
+// The energy and the facts of a binary are those of launches, which a command makes by itself.
+Result<std::unique_ptr<Subject>> open_commands(const KernelSpec& spec, const ProblemShape& problem,
+                                               const SubjectOptions& options) {
+  if (!options.limits.empty() || options.objective != Objective::kTime)
+    return error(Code::kInvalid,
+                 "{}: of a command, the time is all that is known; leave out "
+                 "--limit and --objective",
+                 spec.file);
+  auto subject = std::make_unique<Subject>();
+  subject->spec = spec;
+  subject->problem = problem;
+  subject->name = spec.name;
+  if (options.devices.size() > 1)
+    return error(Code::kInvalid,
+                 "{}: Purlin does not pass the device to commands, so they are tuned on one; name "
+                 "one --device",
+                 spec.file);
+  PURLIN_ASSIGN(subject->device, device_for_spec(spec, options.devices.front()));
+  const int builders = options.compilers < 0 ? default_compilers() : options.compilers;
+  PURLIN_ASSIGN(subject->commands,
+                CommandEvaluator::start(spec, problem, subject->device,
+                                        {builders, options.timeout_s, options.stop}));
+  subject->evaluators = {subject->commands.get()};
+  subject->default_config = default_config(spec);
+  const std::int64_t start_ns = system_clock().monotonic_ns();
+  const std::atomic<bool>* stop = options.stop;
+  PURLIN_ASSIGN(subject->space, build_space(spec, problem, subject->device, {}, [stop](double) {
+                  return stop == nullptr || !stop->load();
+                }));
+  subject->space_s = seconds_since(start_ns);
+  return subject;
+}
+
 Status start_pools(const measure::WorkerSetup& setup, const SubjectOptions& options,
                    Subject& subject) {
   const int compilers = subject.spec->library   ? 0  // nothing is compiled
@@ -67,8 +102,20 @@ Status start_pools(const measure::WorkerSetup& setup, const SubjectOptions& opti
 
 }  // namespace
 
+Result<DeviceInfo> device_for_spec(const KernelSpec& spec, const std::string& name) {
+  if (spec.command && spec.command->on_host) {
+    if (name == "auto" || name == "host") return host_device();
+    return error(Code::kInvalid,
+                 "{}: its commands run on the host (device = \"host\"); leave out --device {}",
+                 spec.file, name);
+  }
+  PURLIN_ASSIGN(const std::unique_ptr<gpu::Device> opened, gpu::open_device(name));
+  return gpu::device_for(spec.library, opened->info());
+}
+
 Result<std::unique_ptr<Subject>> open_kernel(const KernelSpec& spec, const ProblemShape& problem,
                                              const SubjectOptions& options, Log& log) {
+  if (spec.command) return open_commands(spec, problem, options);
   auto subject = std::make_unique<Subject>();
   subject->spec = spec;
   subject->problem = problem;

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "gpu/replay/replay_device.h"
 #include "model/spec/spec.h"
+#include "tune/session/command/evaluator.h"
 #include "tune/session/confirm.h"
 #include "tune/session/replay_evaluator.h"
 #include "tune/session/worker_pool.h"
@@ -46,6 +47,7 @@ struct Subject {
   std::vector<std::unique_ptr<WorkerPool>> pools;
   std::unique_ptr<gpu::ReplayDevice> recording;
   std::unique_ptr<ReplayEvaluator> replay;
+  std::unique_ptr<CommandEvaluator> commands;
 };
 
 struct SubjectOptions {
@@ -61,8 +63,12 @@ struct SubjectOptions {
   std::function<void(std::string_view)> on_phase{};
 };
 
+// The facts of the device that a spec's kernel is tuned on, opened for them alone. The processor,
+// for commands of the host.
+Result<DeviceInfo> device_for_spec(const KernelSpec& spec, const std::string& name);
+
 // Starts the workers and builds the space. The space of a spec with a [library] is the list of
-// algorithms that the library accepts.
+// algorithms that the library accepts. A spec with a [command] has no worker.
 Result<std::unique_ptr<Subject>> open_kernel(const KernelSpec& spec, const ProblemShape& problem,
                                              const SubjectOptions& options, Log& log);
 

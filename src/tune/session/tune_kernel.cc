@@ -49,6 +49,12 @@ class KernelTuning {
     if (keeps_ && request_.cache.store && !made_.not_stored.empty())
       log_.info("the winner is not stored: {}", made_.not_stored);
     if (keeps_) PURLIN_TRY(open_journal());
+    if (checks_known_) {
+      PURLIN_TRY(confirm_known());
+      if (made_.confirmed || made_.stopped()) return std::move(made_);
+      PURLIN_TRY(start_journal());
+      PURLIN_TRY(make_strategy_with_priors());
+    }
     PURLIN_TRY(search());
     PURLIN_TRY(confirm_winner());
     if (keeps_ && request_.cache.store && made_.not_stored.empty() && !made_.stopped() &&
@@ -146,15 +152,72 @@ class KernelTuning {
     const Budget before = parse_budget(journal.finished_budget()).value_or(Budget{});
     // A finished session starts again, unless the new budget allows more than the old one.
     const bool further = journal.finished() == "budget" && request_.budget.exceeds(before);
-    if (request_.journal.restart || (ended && !further)) {
-      PURLIN_TRY(journal.restart());
-    } else if (const std::size_t count = journal.records().size(); count > 0) {
+    starts_again_ = request_.journal.restart || (ended && !further);
+    const std::size_t count = starts_again_ ? 0 : journal.records().size();
+    if (count > 0)
       log_.info("continues a session of {} evaluation{} (--fresh starts again)", count,
                 count == 1 ? "" : "s");
-    }
+    checks_known_ = count == 0 && request_.known.has_value();
     journal_.emplace(std::move(journal));
     made_.session_directory = parent_path(journal_->path());
+    return checks_known_ ? Status::ok() : start_journal();
+  }
+
+  Status start_journal() {
+    if (!starts_again_) return Status::ok();
+    starts_again_ = false;
+    return journal_->restart();
+  }
+
+  // Measures the known config and the default alone, without a journal. What does not hold is
+  // searched for.
+  Status confirm_known() {
+    const std::optional<std::size_t> known = subject_.space.find(*request_.known);
+    if (!known) {
+      log_.info("the cached winner {} is no valid config any more; searches",
+                request_.known->text());
+      return Status::ok();
+    }
+    strategy_ = make_seeded(make_random({subject_.space, request_.seed}), {*known});
+    SessionOptions options = session_options();
+    options.budget.evaluations = *request_.known == subject_.default_config ? 1 : 2;
+    PURLIN_ASSIGN(SessionResult session,
+                  run_session(subject_.space, *strategy_, subject_.evaluators, nullptr, options));
+    const std::string problem = why_known_fails(session);
+    if (!problem.empty() && session.end != SessionResult::End::kStopped) {
+      log_.info("the cached winner {} {}; searches", request_.known->text(), problem);
+      return Status::ok();
+    }
+    if (request_.on_session_end) request_.on_session_end();
+    made_.session = std::move(session);
+    made_.confirmed = problem.empty();
+    made_.strategy_used = "cache";
+    if (made_.confirmed)
+      log_.info(
+          "the cached winner {} holds: its finals were compared with the default, and nothing "
+          "was searched (--fresh searches)",
+          request_.known->text());
     return Status::ok();
+  }
+
+  // "" when the known config is not slower than the default.
+  std::string why_known_fails(SessionResult& session) const {
+    for (const Evaluation& made : session.evaluations)
+      if (made.config == *request_.known && !made.ok())
+        return fmt::format("fails ({}): {}", status_name(made.status), made.message);
+    if (!session.verdict) return "was not measured";
+    Verdicts& verdict = *session.verdict;
+    for (std::size_t i = 0; i < verdict.finalists.size(); ++i) {
+      const Config& config = session.evaluations[verdict.finalists[i].evaluation].config;
+      if (config != *request_.known) continue;
+      const bool tied = std::count(verdict.ties.begin(), verdict.ties.end(), i) > 0;
+      if (verdict.winner != i && !tied) break;
+      // The entry stays the winner of a tie.
+      if (tied) std::replace(verdict.ties.begin(), verdict.ties.end(), i, verdict.winner);
+      verdict.winner = i;
+      return "";
+    }
+    return "is slower than the default now";
   }
 
   SessionOptions session_options() {
@@ -316,6 +379,8 @@ class KernelTuning {
   const PriorTarget target_;
   std::unique_ptr<Strategy> strategy_;
   std::optional<Journal> journal_;
+  bool starts_again_ = false;  // the journal is of an ended session
+  bool checks_known_ = false;
   TuneOutcome made_;
 };
 

@@ -52,6 +52,9 @@ struct TuneRequest {
   StoreRequest cache;
   std::function<void(const SessionState&)> on_progress;
   double spent_s = 0;  // of a budget in seconds, by what came before: the subject's start
+  // The config of a valid entry of this key. If there is no interrupted session to continue, the
+  // finals compare it with the default. Only if it does not hold, there is a search.
+  std::optional<Config> known;
   // Called once, right after the search and the finals, before the confirmation.
   std::function<void()> on_session_end;
 };
@@ -75,6 +78,7 @@ struct TuneOutcome {
   std::optional<cache::Entry> entry;
   std::string stored_directory;
   std::vector<std::pair<ProblemShape, double>> bucket_regret;  // as measured, stored or not
+  bool confirmed = false;  // `known` was not slower than the default; nothing was searched
   std::string not_stored;  // why the winner is not for the cache; "" = it is, or there is none
   Status store_status;     // not ok when the winner could not be stored
 

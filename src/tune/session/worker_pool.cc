@@ -3,166 +3,27 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
-#include <condition_variable>
-#include <deque>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
-#include <unordered_map>
-#include <vector>
+#include <utility>
 
 namespace purlin::tune {
 namespace {
 
-constexpr std::chrono::milliseconds kLook{50};  // at whether a wait is over
-constexpr double kLeastLimitS = 0.001;          // 0 would be none
+constexpr double kLeastLimitS = 0.001;  // 0 would be none
 
-}  // namespace
-
-int default_compilers() {
-  const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  return std::clamp(cores - 1, 1, 32);
+// Each thread compiles in its own worker process.
+BuildAhead::Start compile_in_workers(const measure::WorkerSetup& setup, double timeout_s) {
+  return [setup, timeout_s](const std::atomic<bool>& stop) -> BuildAhead::Build {
+    auto worker = measure::Worker::start(setup, true, &stop);
+    if (!worker.is_ok()) return {};
+    const std::shared_ptr<measure::Worker> own = std::move(worker).value();
+    return [own, timeout_s](const Config& config) { return own->compile(config, timeout_s); };
+  };
 }
 
-// A queue of configs and the threads that compile them, each with its own worker process.
-class WorkerPool::Compilers {
- public:
-  Compilers(const measure::WorkerSetup& setup, const PoolOptions& options, bool pause_to_measure)
-      : setup_(setup),
-        timeout_s_(options.timeout_s),
-        pause_to_measure_(pause_to_measure),
-        working_(options.compilers) {
-    for (int i = 0; i < options.compilers; ++i) threads_.emplace_back([this] { serve(); });
-  }
-
-  ~Compilers() {
-    {
-      const std::lock_guard lock(mutex_);
-      ending_ = true;
-    }
-    stop_ = true;  // a compiler that hangs does not hold up the end
-    changed_.notify_all();
-    for (std::thread& thread : threads_) thread.join();
-  }
-
-  void announce(const Config& config) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (!jobs_.emplace(config.text(), Job{}).second) return;
-      queue_.push_back(config);
-    }
-    changed_.notify_all();
-  }
-
-  // Compiles nothing more.
-  void end() {
-    {
-      const std::lock_guard lock(mutex_);
-      ending_ = true;
-      queue_.clear();
-      jobs_.clear();
-    }
-    stop_ = true;
-    changed_.notify_all();
-  }
-
-  // The compilation's outcome; waits while a compiler works on it. nullopt when none has begun.
-  // kCancelled: `is_over` says so before there is an outcome.
-  Result<std::optional<Evaluation>> collect(const Config& config,
-                                            const std::function<bool()>& is_over) {
-    std::unique_lock lock(mutex_);
-    const std::string key = config.text();
-    const auto found = jobs_.find(key);
-    if (found == jobs_.end()) return std::optional<Evaluation>();
-    Job& job = found->second;
-    while (job.state != Job::kDone && working_ > 0) {
-      if (is_over())
-        return error(Code::kCancelled, "the compilation of {} was stopped", config.text());
-      changed_.wait_for(lock, kLook);
-    }
-    std::optional<Evaluation> outcome = std::move(job.outcome);
-    if (job.state == Job::kWaiting)  // all compilers are gone
-      std::erase_if(queue_, [&](const Config& queued) { return queued == config; });
-    jobs_.erase(found);
-    return outcome;
-  }
-
-  // Between these two, no compiler runs where it would disturb, unless `is_over`.
-  void begin_measuring(const std::function<bool()>& is_over) {
-    if (!pause_to_measure_) return;
-    std::unique_lock lock(mutex_);
-    ++measuring_;
-    while (compiling_ > 0 && !is_over()) changed_.wait_for(lock, kLook);
-  }
-  void end_measuring() {
-    if (!pause_to_measure_) return;
-    {
-      const std::lock_guard lock(mutex_);
-      --measuring_;
-    }
-    changed_.notify_all();
-  }
-
- private:
-  struct Job {
-    enum State { kWaiting, kDone } state = kWaiting;
-    std::optional<Evaluation> outcome;
-  };
-
-  void serve() {
-    Result<std::unique_ptr<measure::Worker>> worker = measure::Worker::start(setup_, true, &stop_);
-    while (worker.is_ok()) {
-      std::optional<Config> config = next();
-      if (!config) break;
-      Result<Evaluation> outcome = (*worker)->compile(*config, timeout_s_);
-      finish(*config, outcome);
-      if (!outcome.is_ok()) break;
-    }
-    {
-      const std::lock_guard lock(mutex_);
-      --working_;
-    }
-    changed_.notify_all();
-  }
-
-  std::optional<Config> next() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return ending_ || (!queue_.empty() && measuring_ == 0); });
-    if (ending_) return std::nullopt;
-    Config config = std::move(queue_.front());
-    queue_.pop_front();
-    ++compiling_;
-    return config;
-  }
-
-  void finish(const Config& config, const Result<Evaluation>& outcome) {
-    {
-      const std::lock_guard lock(mutex_);
-      --compiling_;
-      if (const auto found = jobs_.find(config.text()); found != jobs_.end()) {
-        found->second.state = Job::kDone;
-        if (outcome.is_ok()) found->second.outcome = *outcome;
-      }
-    }
-    changed_.notify_all();
-  }
-
-  const measure::WorkerSetup setup_;
-  const double timeout_s_;
-  const bool pause_to_measure_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<Config> queue_;
-  std::unordered_map<std::string, Job> jobs_;  // announced and not collected
-  bool ending_ = false;
-  std::atomic<bool> stop_{false};  // of the compilers' workers
-  int measuring_ = 0, compiling_ = 0;
-  int working_;  // compilers that have not given up
-  std::vector<std::thread> threads_;
-};
+}  // namespace
 
 Result<std::unique_ptr<WorkerPool>> WorkerPool::start(const measure::WorkerSetup& setup,
                                                       const PoolOptions& options) {
@@ -173,7 +34,9 @@ Result<std::unique_ptr<WorkerPool>> WorkerPool::start(const measure::WorkerSetup
     measure::WorkerSetup same = setup;
     same.on_phase = nullptr;  // its thread is the session's
     if (setup.device == "auto") same.device = pool->device().id;
-    pool->compilers_ = std::make_shared<Compilers>(same, options, pool->device().kind == "cpu");
+    pool->compilers_ =
+        std::make_shared<BuildAhead>(compile_in_workers(same, options.timeout_s), options.compilers,
+                                     pool->device().kind == "cpu");
   }
   return pool;
 }

@@ -10,22 +10,13 @@
 #pragma once
 
 #include "measure/worker.h"
+#include "tune/session/build_ahead.h"
 #include "tune/session/counters.h"
 #include "tune/session/evaluator.h"
 
 #include <memory>
 
 namespace purlin::tune {
-
-struct PoolOptions {
-  int compilers = 1;      // 0: the measuring worker compiles as well
-  double timeout_s = 60;  // for compiling one config, for verifying it, and for measuring it
-  // Ends the start of the measuring worker, and evaluations (kCancelled). Outlives the pool.
-  const std::atomic<bool>* stop = nullptr;
-};
-
-// As many as help on this machine.
-int default_compilers();
 
 class WorkerPool : public Evaluator {
  public:
@@ -49,13 +40,12 @@ class WorkerPool : public Evaluator {
   Result<gpu::LibrarySpace> library_space();
 
  private:
-  class Compilers;
   WorkerPool(const measure::WorkerSetup& setup, std::unique_ptr<measure::Worker> worker,
              const PoolOptions& options);
   std::unique_ptr<measure::Worker> worker_;
   PoolOptions options_;
   CounterWorker counters_;
-  std::shared_ptr<Compilers> compilers_;
+  std::shared_ptr<BuildAhead> compilers_;
 };
 
 }  // namespace purlin::tune

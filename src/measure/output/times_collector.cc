@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "guard/arms/times_collector.h"
+#include "measure/output/times_collector.h"
 
 #include "base/hash.h"
-#include "guard/gate/samples.h"
 
 #include <algorithm>
 
-namespace purlin::guard {
+namespace purlin::measure {
 namespace {
 
 constexpr std::size_t kMaxBenchmarks = 20000;
@@ -73,4 +72,4 @@ Result<BenchmarkTimes*> TimesCollector::find(std::string name) {
   return &all_[position->second];
 }
 
-}  // namespace purlin::guard
+}  // namespace purlin::measure

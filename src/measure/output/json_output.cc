@@ -4,12 +4,12 @@
 #include "base/json/json.h"
 #include "base/json/json_dialect.h"
 #include "base/text.h"
-#include "guard/arms/times_collector.h"
+#include "measure/output/times_collector.h"
 
 #include <cmath>
 #include <cstring>
 
-namespace purlin::guard {
+namespace purlin::measure {
 namespace {
 
 Result<Json> parse_document(std::string_view text, std::string_view what) {
@@ -236,4 +236,4 @@ Result<std::vector<BenchmarkTimes>> parse_hyperfine(std::string_view text) {
   return collector.finish("its list 'results' is empty");
 }
 
-}  // namespace purlin::guard
+}  // namespace purlin::measure

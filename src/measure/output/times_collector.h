@@ -4,7 +4,7 @@
 // Failure: kInvalid with the name of the benchmark.
 #pragma once
 
-#include "guard/arms/benchmark_output.h"
+#include "measure/output/benchmark_output.h"
 
 #include <cstddef>
 #include <map>
@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace purlin::guard {
+namespace purlin::measure {
 
 constexpr std::size_t kMaxOutputSamples = 10'000'000;  // over all benchmarks of one output
 
@@ -41,4 +41,4 @@ Result<std::vector<BenchmarkTimes>> parse_google_benchmark(std::string_view text
 Result<std::vector<BenchmarkTimes>> parse_nvbench(std::string_view text, const std::string& folder);
 Result<std::vector<BenchmarkTimes>> parse_hyperfine(std::string_view text);
 
-}  // namespace purlin::guard
+}  // namespace purlin::measure

@@ -9,28 +9,17 @@
 #pragma once
 
 #include "base/status.h"
+#include "model/output_rules.h"
 
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace purlin::guard {
+namespace purlin::measure {
 
-enum class OutputFormat { kGoogleBenchmark, kNvbench, kHyperfine, kCsv, kRegex };
-std::string_view to_text(OutputFormat format);  // "google-benchmark", "nvbench", …
-Result<OutputFormat> parse_output_format(std::string_view text);
-
-struct OutputRules {
-  OutputFormat format = OutputFormat::kGoogleBenchmark;
-  // Google Benchmark: "real_time" (also holds manual times) or "cpu_time".
-  std::string time = "real_time";
-  // CSV: names of columns. A suffix of the column, as in "time_us", gives the unit; else `unit`.
-  std::string name_column = "name", time_column = "time_ns", clock_column;
-  // Regex (base/regex.h), tried on the first 4,096 bytes of each line. One group: the time. Two:
-  // name, time. Three: name, time, unit.
-  std::string pattern;
-  std::string unit = "ns";  // for outputs without a unit: "ns", "us", "ms", "s"
-};
+// Valid times in ns and clocks in MHz: their ratios and products are finite.
+inline bool is_time(double ns) { return ns >= 1e-6 && ns <= 1e18; }
+inline bool is_clock(double mhz) { return mhz > 0 && mhz <= 1e6; }
 
 struct BenchmarkTimes {
   std::string name;
@@ -45,7 +34,4 @@ Result<std::vector<BenchmarkTimes>> parse_benchmark_output(std::string_view text
                                                            const OutputRules& rules,
                                                            const std::string& folder);
 
-// ns per unit of "ns", "us", "ms", "s" (and "µs", "usec", "msec", "sec"); 0 = unknown.
-double ns_per(std::string_view unit);
-
-}  // namespace purlin::guard
+}  // namespace purlin::measure

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "guard/arms/benchmark_output.h"
+#include "measure/output/benchmark_output.h"
 
 #include "base/csv.h"
 #include "base/regex.h"
 #include "base/text.h"
 #include "base/time.h"
-#include "guard/arms/times_collector.h"
+#include "measure/output/times_collector.h"
 
 #include <map>
 
-namespace purlin::guard {
+namespace purlin::measure {
 namespace {
 
 constexpr std::size_t kMaxLine = 4096;
@@ -100,35 +100,6 @@ Result<std::vector<BenchmarkTimes>> lines(std::string_view text, const OutputRul
 
 }  // namespace
 
-double ns_per(std::string_view unit) { return ns_per_unit(unit).value_or(0); }
-
-std::string_view to_text(OutputFormat format) {
-  switch (format) {
-    case OutputFormat::kGoogleBenchmark:
-      return "google-benchmark";
-    case OutputFormat::kNvbench:
-      return "nvbench";
-    case OutputFormat::kHyperfine:
-      return "hyperfine";
-    case OutputFormat::kCsv:
-      return "csv";
-    case OutputFormat::kRegex:
-      return "regex";
-  }
-  return "";
-}
-
-Result<OutputFormat> parse_output_format(std::string_view text) {
-  for (const OutputFormat format :
-       {OutputFormat::kGoogleBenchmark, OutputFormat::kNvbench, OutputFormat::kHyperfine,
-        OutputFormat::kCsv, OutputFormat::kRegex})
-    if (to_text(format) == text) return format;
-  return error(Code::kInvalid,
-               "'{}' is no format of times; known are google-benchmark, nvbench, hyperfine, csv "
-               "and regex",
-               text);
-}
-
 Result<std::vector<BenchmarkTimes>> parse_benchmark_output(std::string_view text,
                                                            const OutputRules& rules,
                                                            const std::string& folder) {
@@ -147,4 +118,4 @@ Result<std::vector<BenchmarkTimes>> parse_benchmark_output(std::string_view text
   return error(Code::kInvalid, "unknown format of times");
 }
 
-}  // namespace purlin::guard
+}  // namespace purlin::measure

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "guard/arms/benchmark_output.h"
+#include "measure/output/benchmark_output.h"
 
 #include "base/files.h"
 
@@ -7,7 +7,7 @@
 
 #include <cstring>
 
-namespace purlin::guard {
+namespace purlin::measure {
 namespace {
 
 OutputRules rules(OutputFormat format) {
@@ -242,4 +242,4 @@ TEST(BenchmarkOutput, ABenchmarkWithoutATimeFailsAlone) {
 }
 
 }  // namespace
-}  // namespace purlin::guard
+}  // namespace purlin::measure
