@@ -38,6 +38,7 @@ constexpr double kPilot = 0.1, kSecondPilot = 0.02;  // of the space, in the ord
 constexpr std::size_t kDrawEveryOpen = 2, kDrawEvery = 8;
 constexpr std::size_t kDrawnBeforePilot = 2;  // while the pilot's result is outstanding
 constexpr std::size_t kFailedPilots = 2;
+constexpr std::size_t kFewKnown = 20;
 constexpr std::size_t kFirstFailures = 5;  // so many seeds that fail before any works
 // Of what the runs praise, so many are judged: later ones are chosen by what was seen here.
 constexpr std::size_t kJudgedPraised = 5;
@@ -66,6 +67,9 @@ class Transfer : public Strategy {
         chosen_(transfer_candidates(request.space, request.priors, random_)),
         to_draw_(chosen_.uniform),
         surrogate_(chosen_.known) {
+    std::size_t known = 0;
+    for (const PriorRun& run : request.priors) known += run.times.size() + run.failed.size();
+    few_ = known < kFewKnown;
     rest_request_.priors.clear();
     random_.shuffle(to_draw_);
     for (const std::vector<float>& times : chosen_.known.inherited) runs_.push_back(&times);
@@ -194,9 +198,9 @@ class Transfer : public Strategy {
     return std::nullopt;
   }
 
-  // The first config of a search that has no results yet.
+  // Runs of a few winners have no order to choose a lesser config by.
   std::optional<std::size_t> pilot() {
-    pilot_ = rated_at(kPilot);
+    pilot_ = few_ && !seen_.empty() ? propose() : rated_at(kPilot);
     return pilot_;
   }
 
@@ -381,6 +385,7 @@ class Transfer : public Strategy {
   Turns turns_{{}};
   std::optional<std::size_t> pilot_;
   bool piloted_ = false;  // its result is known
+  bool few_ = false;      // the runs have few configs
   double cost_s_ = 0;     // of the reported evaluations
   TransferOutcome outcome_{.belief = kBelievedBefore};
   std::vector<std::optional<double>> praised_;  // log times of what runs praised, pilot included
