@@ -52,7 +52,8 @@ constexpr Remedy kCounters[] = {
      Level::kMemory, "latency", "days", "low", "api-independent", "kernel",
      "independent loads before their use: unroll, float4, several elements a thread|"
      "CUDA: asynchronous copies into shared memory (cp.async, TMA), two or more stages|"
-     "CUDA: check with ncu --section WarpStateStats, or purlin profile --stalls",
+     "CUDA: check with ncu --section WarpStateStats, or purlin profile --stalls, names the waiting "
+     "lines",
      ""},
     {"even_blocks", "Keep the warps of every SM busy to the end", Pillar::kOccupancy,
      Level::kParallelism, "latency", "days", "low", "api-independent", "kernel",
