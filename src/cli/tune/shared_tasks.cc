@@ -71,8 +71,7 @@ void SharedTasksFlags::declare(Flags& flags) {
              {"Specs for --from-backlog, or folders of specs; repeatable",
               "Without it, the sample kernels are used."},
              "SPEC");
-  flags.option("--lease", lease, "Time after which the task of a dead worker is free again",
-               "TIME");
+  flags.option("--lease", lease, "Time until the task of a dead worker is free", "TIME");
 }
 
 Status SharedTasksFlags::check(bool others) const {

@@ -62,8 +62,7 @@ class WorkerPool : public Command {
     flags.list("--specs", specs_, "Specs, or folders of specs; repeatable", "SPEC");
     flags.option("--cache", cache_, "Directory of the config cache", "DIR");
     flags.option("--budget", budget_, "Budget of one task: evaluations, time or both", "BUDGET");
-    flags.option("--lease", lease_, "Time after which the task of a dead worker is free again",
-                 "TIME");
+    flags.option("--lease", lease_, "Time until the task of a dead worker is free", "TIME");
     flags.option("--max-per-day", most_, "GPU time for tuning by device and UTC day", "TIME");
     flags.option("--hours", hours_, "File that counts that time (default: in the state folder)",
                  "FILE");
