@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the guard reads from outside: suites, matrices, sample files, baselines, histories, what
 // benchmarks print, and its own journals; the first byte chooses. What was read is also used.
-#include "measure/output/benchmark_output.h"
 #include "guard/arms/pair_journal.h"
 #include "guard/gate/samples.h"
 #include "guard/history/history.h"
 #include "guard/matrix/matrix.h"
 #include "guard/suite/baseline.h"
 #include "guard/suite/suite.h"
+#include "measure/output/benchmark_output.h"
 
 #include <cmath>
 #include <cstddef>

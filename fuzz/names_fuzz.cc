@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names in, outputs read strictly: whatever a name holds, no sink obeys it.
 #include "base/csv.h"
-#include "base/escaped.h"
-#include "base/markup.h"
-#include "base/terminal.h"
+#include "base/output/escaped.h"
+#include "base/output/markup.h"
+#include "base/output/terminal.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "guard/report/report.h"

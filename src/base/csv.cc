@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/csv.h"
 
-#include "base/escaped.h"
+#include "base/output/escaped.h"
 #include "base/text.h"
 
 namespace purlin {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/text.h"
 
-#include "base/columns.h"
+#include "base/output/columns.h"
 #include "base/replace.h"
 
 #include <fmt/format.h>

@@ -84,8 +84,8 @@ class DirectoryBlobs : public BlobStore {
       struct stat info {};
       // A file that went meanwhile, or a folder, is no object.
       if (::stat(join_path(path, name).c_str(), &info) != 0 || !S_ISREG(info.st_mode)) continue;
-      found.push_back({folder + name, static_cast<std::uint64_t>(info.st_size),
-                       wall_ns_of(info.st_mtim)});
+      found.push_back(
+          {folder + name, static_cast<std::uint64_t>(info.st_size), wall_ns_of(info.st_mtim)});
     }
     return found;
   }

@@ -2,7 +2,7 @@
 // The capabilities of `purlin doctor` as a text for people. A pure function; no failure.
 #pragma once
 
-#include "base/terminal.h"
+#include "base/output/terminal.h"
 #include "model/device/capability.h"
 
 #include <string>

@@ -2,7 +2,7 @@
 #include "page/page.h"
 
 #include "base/gzip.h"
-#include "base/markup.h"
+#include "base/output/markup.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "page/assets.h"

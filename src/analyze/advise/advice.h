@@ -18,7 +18,7 @@
 #include "analyze/report/report.h"
 #include "analyze/roofline/target.h"
 #include "base/json/json.h"
-#include "base/terminal.h"
+#include "base/output/terminal.h"
 #include "model/profile/profile.h"
 
 #include <cstddef>

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "analyze/report/report.h"
-#include "base/terminal.h"
+#include "base/output/terminal.h"
 
 #include <string>
 

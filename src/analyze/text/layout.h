@@ -4,7 +4,7 @@
 // a kernel's name could move the reader's cursor.
 #pragma once
 
-#include "base/terminal.h"
+#include "base/output/terminal.h"
 
 #include <string>
 #include <string_view>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/terminal.h"
+#include "base/output/terminal.h"
 #include "cli/demo/steps.h"
 #include "cli/frame/command.h"
 #include "cli/guard/suite_run.h"

@@ -6,10 +6,10 @@
 // everything else through Context::log. A Status that is not ok is printed, with exit code 2.
 #pragma once
 
-#include "base/escaped.h"
 #include "base/log.h"
+#include "base/output/escaped.h"
+#include "base/output/terminal.h"
 #include "base/status.h"
-#include "base/terminal.h"
 #include "cli/frame/flags.h"
 
 #include <cstdio>

@@ -103,8 +103,8 @@ void GuardOutputs::declare(Flags& flags) {
                 "OpenTelemetry collectors take them. The format is in docs/formats/export.md."},
                "FILE");
   flags.option("--markdown", markdown_, "Also write a Markdown summary", "FILE");
-  flags.option("--benchmark", action_benchmark_,
-               "Also write the times for github-action-benchmark", "FILE");
+  flags.option("--benchmark", action_benchmark_, "Also write the times for github-action-benchmark",
+               "FILE");
   flags.option("--bencher", bencher_, "Also write the times for Bencher (BMF)", "FILE");
   flags.flag("--github", github_,
              {"Also annotate the GitHub job",

@@ -3,8 +3,8 @@
 // the output of a report. Owned by the verb's Command. One thread.
 #pragma once
 
+#include "base/output/terminal.h"
 #include "base/random.h"
-#include "base/terminal.h"
 #include "cli/frame/command.h"
 #include "cli/frame/events.h"
 #include "cli/guard/device.h"

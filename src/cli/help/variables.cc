@@ -23,6 +23,7 @@ VariableGroup server_and_teams() {
           "",
           {{"PURLIN_CACHE_QUOTA", "Maximum size of the file of a cache: 64M, 2GiB"},
            {"PURLIN_CLICKHOUSE_PASSWORD", "Password of the user of a ClickHouse store", true},
+           {"PURLIN_SERVER_CA", "File of certificates that clients of a Purlin server trust"},
            {"PURLIN_SERVER", "The only server that may receive the token"},
            {"PURLIN_SERVER_TOKEN", "Token for a Purlin server", true},
            {"PURLIN_SERVER_TOKEN_FILE", "File that holds the token"},

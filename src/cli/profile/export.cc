@@ -2,8 +2,8 @@
 // `purlin export`: the timeline of a profile, or tuning results, in formats of other tools.
 #include "profile/export/export.h"
 
-#include "base/escaped.h"
 #include "base/files.h"
+#include "base/output/escaped.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/frame/command.h"

@@ -5,8 +5,8 @@
 #pragma once
 
 #include "base/log.h"
+#include "base/output/terminal.h"
 #include "base/status.h"
-#include "base/terminal.h"
 #include "cache/layers/layers.h"
 #include "cache/store/store.h"
 #include "cli/frame/flags.h"

@@ -170,9 +170,9 @@ class TuneCommand : public Command {
     if (const Status tidied = measure::BinaryCache(binary_cache()).prune(); !tidied.is_ok())
       context.log.debug("{}", tidied.message());
     Result<std::vector<Outcome>> made = is_replay()         ? tune_replay(context)
-                                              : backlog_ > 0      ? tune_backlog(context)
-                                              : shared_.tasks > 0 ? tune_leases(context)
-                                                                  : tune_spec(context);
+                                        : backlog_ > 0      ? tune_backlog(context)
+                                        : shared_.tasks > 0 ? tune_leases(context)
+                                                            : tune_spec(context);
     if (made.status().code() == Code::kCancelled) {
       context.log.warn("interrupted before the first config; nothing was measured");
       return kExitInconclusive;

@@ -26,23 +26,23 @@ namespace purlin::fleet::analysis {
 // What most GPU time ran on before and after: "driver", "570.86" -> "580.65".
 struct EnvironmentMark {
   std::string what, before, after;
-  double share_before = 0, share_after = 0; // of the GPU time on that side
+  double share_before = 0, share_after = 0;  // of the GPU time on that side
 };
 
 struct SlowerKernel {
   KernelKey key;
   std::string role;
-  bool alarm = false; // Else a suspect.
+  bool alarm = false;  // Else a suspect.
   // Time after / before, with the mix fixed.
   double ratio = 1, low = 0, high = 0, confidence = 0;
-  double p_value = 1;     // Over all tested times of this kernel.
-  double history_p = 1;   // Of the change point.
-  std::int64_t at_ns = 0; // Begin of the first step at the new level.
-  int nodes = 0;          // that have both sides
-  double gpu_s_after = 0; // of the kernel since then
-  double lost_gpu_s = 0;  // of it, what the change costs
-  std::vector<EnvironmentMark> marks; // empty: no recorded change
-  std::string why_suspect;            // what an alarm lacks
+  double p_value = 1;                  // Over all tested times of this kernel.
+  double history_p = 1;                // Of the change point.
+  std::int64_t at_ns = 0;              // Begin of the first step at the new level.
+  int nodes = 0;                       // that have both sides
+  double gpu_s_after = 0;              // of the kernel since then
+  double lost_gpu_s = 0;               // of it, what the change costs
+  std::vector<EnvironmentMark> marks;  // empty: no recorded change
+  std::string why_suspect;             // what an alarm lacks
 };
 struct RefusedKernel {
   KernelKey key;
@@ -50,39 +50,38 @@ struct RefusedKernel {
 };
 struct SlowerOptions {
   Needs needs;
-  std::int64_t step_ns = 6 * kHourNs;  // of levels and change points
-  std::int64_t test_every_ns = kDayNs; // times that the test may choose
-  double alpha = 0.01;                 // for the fleet and period
+  std::int64_t step_ns = 6 * kHourNs;   // of levels and change points
+  std::int64_t test_every_ns = kDayNs;  // times that the test may choose
+  double alpha = 0.01;                  // for the fleet and period
   double min_magnitude = 0.02;
 };
 struct Slower {
-  std::optional<std::string> refused; // the whole of it
-  int tested = 0;                     // kernels
-  std::vector<SlowerKernel> kernels;  // alarms first, then by lost GPU time
+  std::optional<std::string> refused;  // the whole of it
+  int tested = 0;                      // kernels
+  std::vector<SlowerKernel> kernels;   // alarms first, then by lost GPU time
   std::vector<RefusedKernel> thin;
 };
-Slower got_slower(const std::vector<Cell> &cells,
-                  const std::vector<CoverageCell> &coverage,
-                  const SlowerOptions &options);
+Slower got_slower(const std::vector<Cell>& cells, const std::vector<CoverageCell>& coverage,
+                  const SlowerOptions& options);
 
 // The same kernel by kernel: memory for the cells of one of them. One thread.
 class SlowerSearch {
-public:
-  explicit SlowerSearch(const SlowerOptions &options);
-  SlowerSearch(const SlowerSearch &) = delete;
-  SlowerSearch &operator=(const SlowerSearch &) = delete;
+ public:
+  explicit SlowerSearch(const SlowerOptions& options);
+  SlowerSearch(const SlowerSearch&) = delete;
+  SlowerSearch& operator=(const SlowerSearch&) = delete;
   ~SlowerSearch();
   // All cells of one kernel on one GPU model, once.
-  void add(const KernelKey &key, const std::vector<const Cell *> &cells);
+  void add(const KernelKey& key, const std::vector<const Cell*>& cells);
   Slower finish();
 
-private:
+ private:
   struct State;
   std::unique_ptr<State> state_;
 };
 
 // `purlin guard bisect` between the builds of its mark; "" without one, or
 // where a build's name is no plain revision: names come from other machines.
-std::string bisect_command(const SlowerKernel &kernel);
+std::string bisect_command(const SlowerKernel& kernel);
 
-} // namespace purlin::fleet::analysis
+}  // namespace purlin::fleet::analysis

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fleet/backlog/fleet_tasks.h"
 
-#include "base/escaped.h"
 #include "base/json/json.h"
+#include "base/output/escaped.h"
 #include "fleet/metrics.h"
 
 #include <array>

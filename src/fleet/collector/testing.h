@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For the tests of collectors: a log that keeps its lines, an HTTP client that answers as the test says, and
-// the totals of batches. Not thread-safe.
+// For the tests of collectors: a log that keeps its lines, an HTTP client that answers as the test
+// says, and the totals of batches. Not thread-safe.
 #pragma once
 
 #include "base/log.h"

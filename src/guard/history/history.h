@@ -10,8 +10,8 @@
 #pragma once
 
 #include "base/json/json.h"
+#include "base/output/terminal.h"
 #include "base/status.h"
-#include "base/terminal.h"
 #include "guard/arms/arm.h"
 #include "guard/history/change_points.h"
 #include "model/device/device.h"

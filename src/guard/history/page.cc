@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guard/history/page.h"
 
-#include "base/markup.h"
+#include "base/output/markup.h"
 #include "base/text.h"
 
 #include <algorithm>

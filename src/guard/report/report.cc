@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guard/report/report.h"
 
-#include "base/escaped.h"
-#include "base/markup.h"
+#include "base/output/escaped.h"
+#include "base/output/markup.h"
 #include "base/text.h"
 #include "model/document.h"
 

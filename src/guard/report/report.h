@@ -7,7 +7,7 @@
 #pragma once
 
 #include "base/json/json.h"
-#include "base/terminal.h"
+#include "base/output/terminal.h"
 #include "guard/arms/pairs.h"
 #include "guard/gate/gate.h"
 #include "model/device/device.h"

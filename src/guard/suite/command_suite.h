@@ -6,8 +6,8 @@
 
 #include "base/status.h"
 #include "base/toml.h"
-#include "measure/output/benchmark_output.h"
 #include "guard/gate/gate.h"
+#include "measure/output/benchmark_output.h"
 
 #include <map>
 #include <string>

@@ -8,8 +8,8 @@
 #pragma once
 
 #include "base/json/json.h"
+#include "base/output/terminal.h"
 #include "base/status.h"
-#include "base/terminal.h"
 #include "gpu/device.h"
 #include "model/device/ceilings.h"
 

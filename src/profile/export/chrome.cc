@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chrome's trace event format with PyTorch's categories and argument names, so that what reads
 // PyTorch's traces reads these: ours, chrome://tracing, ui.perfetto.dev, HTA.
-#include "base/escaped.h"
 #include "base/json/json.h"
+#include "base/output/escaped.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "model/profile/copy_kind.h"

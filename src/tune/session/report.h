@@ -4,7 +4,7 @@
 #pragma once
 
 #include "base/json/json.h"
-#include "base/terminal.h"
+#include "base/output/terminal.h"
 #include "model/document.h"
 #include "model/spec/spec.h"
 #include "tune/records/prior_runs.h"

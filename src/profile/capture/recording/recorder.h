@@ -140,7 +140,7 @@ class Recorder {
 
   // The JSON of META; it is written with the next period. `devices` is a JSON array.
   void set_meta(std::string process, std::string devices);
-  void set_build(std::string label);  // PURLIN_BUILD_LABEL, before the first seal
+  void set_build(std::string label);     // PURLIN_BUILD_LABEL, before the first seal
   void count_launches(double launches);  // made by the program, whether recorded or not
   void lose_launches(double launches, std::string_view cause, std::string_view text);
   // Adds to a note of the same cause.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/escaped.h"
+#include "base/output/escaped.h"
 
 #include "base/csv.h"
 #include "base/evil_names_testing.h"
-#include "base/markup.h"
-#include "base/terminal.h"
+#include "base/output/markup.h"
+#include "base/output/terminal.h"
 #include "base/text.h"
 #include "base/utf8.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/terminal.h"
+#include "base/output/terminal.h"
 
 #include "base/status.h"
 #include "base/text.h"

@@ -6,7 +6,7 @@
 // Progress belongs to one thread.
 #pragma once
 
-#include "base/columns.h"
+#include "base/output/columns.h"
 
 #include <cstdint>
 #include <cstdio>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Escapes of the sinks in which names from files end up: terminal, Markdown and the commands of a
 // GitHub job. Names are hostile: a kernel may be called "\x1b[2J" or "::error::". CSV is
-// base/csv.h; HTML and XML are base/markup.h; JSON is base/json/json.h. Pure functions. [MT]
+// base/csv.h; HTML and XML are base/output/markup.h; JSON is base/json/json.h. Pure functions. [MT]
 #pragma once
 
 #include <string>

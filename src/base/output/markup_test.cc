@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/markup.h"
+#include "base/output/markup.h"
 
 #include <gtest/gtest.h>
 

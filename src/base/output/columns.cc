@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/columns.h"
+#include "base/output/columns.h"
 
 #include "base/utf8.h"
 

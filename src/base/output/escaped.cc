@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/escaped.h"
+#include "base/output/escaped.h"
 
 #include "base/text.h"
 #include "base/utf8.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/terminal.h"
+#include "base/output/terminal.h"
 
-#include "base/escaped.h"
 #include "base/files.h"
+#include "base/output/escaped.h"
 #include "base/text.h"
 #include "base/time.h"
 
