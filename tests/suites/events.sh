@@ -28,7 +28,7 @@ lines out '[e["event"] for e in d] == ["begin", "result"] and d[-1]["document"][
 # --- serve: its address, a request, OpenMetrics, the end
 "$PURLIN" serve --listen 127.0.0.1:0 --data served --json-lines >served.lines 2>served.log &
 server=$!
-trap 'kill $server 2>/dev/null; rm -rf "$tmp"' EXIT
+trap 'kill $server 2>/dev/null || true; rm -rf "$tmp"' EXIT
 wait_until "the server's address" grep -q listening served.lines
 url=$(python3 -c 'import json
 for line in open("served.lines"):
