@@ -101,27 +101,25 @@ class Collect : public Command {
     flags.option("--token-file", token_file_, "File with the token, scope ingest", "FILE");
     flags.list("--spool", spools_, "Folder of captures, or of folders of captures", "DIR");
     flags.list("--temporary", temporary_,
-               "Folder in which `purlin profile` makes its spools (default: TMPDIR or /tmp)",
-               "DIR");
+               "Folder of spools of `purlin profile` (default: TMPDIR or /tmp)", "DIR");
     flags.option("--state", state_, "Folder for batches and positions", "DIR");
     flags.option("--node", node_, "Name of this node (default: the host's)");
     flags.option("--period", period_, "Time between two batches", "TIME");
     flags.option("--spool-limit", limit_, "Maximum size of the batches that wait", "SIZE");
-    flags.option("--listen", listen_,
-                 "Port on 127.0.0.1 for /healthz and /metrics; 0 = any, - = none", "PORT");
-    flags.option("--stop-above", stop_above_,
-                 "Overhead above which the capture of a process is stopped; 0% = never", "PERCENT");
+    flags.option("--listen", listen_, "Port of /healthz and /metrics; 0 = any, - = none", "PORT");
+    flags.option("--stop-above", stop_above_, "Overhead at which a capture is stopped; 0% = never",
+                 "PERCENT");
     flags.option("--kubelet-logs", kubelet_logs_, "Folder of the kubelet's log links", "DIR");
     flags.option("--kubelet-url", kubelet_url_, "The kubelet's list of pods", "URL");
     flags.option("--kubelet-token-file", kubelet_token_file_, "Token for the kubelet", "FILE");
     flags.option("--job-mapping", job_mapping_,
-                 "Folder with a file per GPU that names its job, as dcgm-exporter reads it", "DIR");
+                 "Folder with a file per GPU that names its job, as dcgm-exporter's", "DIR");
     flags.list("--config-cache", config_caches_,
                {"Config cache whose hit rate is a metric; repeatable",
                 "Programs count their launches with and without a tuned config next to it."},
                "DIR");
     flags.flag("--counters", counters_,
-               {"Run the command after -- while this node's hardware counters are free",
+               {"Run the command after -- while the hardware counters are free",
                 "dcgm-exporter is paused, and one such command runs at a time."});
     flags.command(command_, false);
     flags.flag("--keep", keep_, "Keep captures that have ended and were read");

@@ -134,7 +134,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--connections", type=int, default=2000)
     parser.add_argument("--seconds", type=float, default=20)
-    parser.add_argument("--most-mib", type=float, default=400)
+    parser.add_argument("--most-mib", type=float, default=640)  # 512 MiB of bodies, and the rest
     parser.add_argument("--json")
     options = parser.parse_args()
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
