@@ -11,6 +11,7 @@
 #include "store/clickhouse/client.h"
 
 #include <arpa/inet.h>
+#include <csignal>
 #include <memory>
 #include <netinet/in.h>
 #include <optional>
