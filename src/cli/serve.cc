@@ -115,7 +115,8 @@ void look_at_tokens(fleet::TokenFile& file, const std::string& path, fleet::Serv
 // Tends in a separate thread: tokens and signals are checked even while a disk hangs.
 class Tender {
  public:
-  Tender(fleet::CacheApi& api, fleet::StoreGate& gate, fleet::RawFolder raws, double keep_s,
+  // `gate` is nullptr where the server has no store.
+  Tender(fleet::CacheApi& api, fleet::StoreGate* gate, fleet::RawFolder raws, double keep_s,
          Log& log)
       : api_(api), gate_(gate), raws_(std::move(raws)), keep_s_(keep_s), log_(log), thread_([this] {
           run();
@@ -138,15 +139,18 @@ class Tender {
     while (!stopped_.wait_for(lock, kBetweenTending, [this] { return stop_; })) {
       lock.unlock();
       if (const Status tended = api_.tend(); !tended.is_ok()) log_.warn("{}", tended.message());
-      if (const Status tended = fleet::tend_store(gate_, raws_, keep_s_, system_clock());
-          !tended.is_ok())
-        log_.warn("the store: {}", tended.message());
+      if (gate_ != nullptr) tend_store();
       lock.lock();
     }
   }
 
+  void tend_store() {
+    const Status tended = fleet::tend_store(*gate_, raws_, keep_s_, system_clock());
+    if (!tended.is_ok()) log_.warn("the store: {}", tended.message());
+  }
+
   fleet::CacheApi& api_;
-  fleet::StoreGate& gate_;
+  fleet::StoreGate* const gate_;
   const fleet::RawFolder raws_;
   const double keep_s_;
   Log& log_;
@@ -156,7 +160,7 @@ class Tender {
   std::thread thread_;  // last: it uses the members above
 };
 
-// What a server has of a fleet: its store, raw profiles and backlog.
+// What a server has of a fleet: its store, raw profiles and backlog. All or, without a gate, none.
 struct FleetParts {
   std::unique_ptr<fleet::StoreGate> gate;
   std::optional<backlog::Leases> leases;
@@ -175,7 +179,19 @@ Result<FleetParts> open_fleet(const std::string& data, const std::string& target
   return parts;
 }
 
+// A store that cannot be opened, as on a full disk, does not stop the shared caches. One that the
+// user named must open.
+Result<FleetParts> open_fleet_or_caches(const std::string& data, const std::string& target,
+                                        Log& log) {
+  Result<FleetParts> parts = open_fleet(data, target);
+  if (parts.is_ok() || !target.empty() || parts.status().code() != Code::kIo) return parts;
+  log.warn("serving caches only, no fleet: {}; restart when this is mended",
+           parts.status().message());
+  return FleetParts{};
+}
+
 std::vector<fleet::Endpoint> all_endpoints(fleet::CacheApi& caches, FleetParts& parts) {
+  if (parts.gate == nullptr) return fleet::cache_endpoints(caches);
   Clock& clock = system_clock();
   std::vector<fleet::Endpoint> all;
   for (std::vector<fleet::Endpoint> some :
@@ -371,12 +387,15 @@ class Serve : public Command {
                   fleet::CacheApi::open(std::move(caches), system_clock()));
     PURLIN_ASSIGN(const std::unique_ptr<fleet::AuditLog> audit,
                   fleet::AuditLog::open(join_path(data, "audit.log")));
-    PURLIN_ASSIGN(FleetParts parts, open_fleet(data, store_));
+    PURLIN_ASSIGN(FleetParts parts, open_fleet_or_caches(data, store_, context.log));
+    if (demo_ && parts.gate == nullptr)
+      return error(Code::kIo, "--demo needs a store; see the warning above");
     if (demo_) PURLIN_TRY(fill_demo(*parts.gate));
     fleet::Service service(std::move(options), all_endpoints(*api, parts), context.log,
                            audit.get());
     service.add_metrics([&api] { return fleet::cache_metrics(*api); });
-    service.add_metrics([&parts] { return fleet::store_metrics(*parts.gate); });
+    if (parts.gate != nullptr)
+      service.add_metrics([&parts] { return fleet::store_metrics(*parts.gate); });
     const std::string backlog_path = join_path(data, "backlog.sqlite");
     service.add_metrics([&backlog_path] { return backlog_text(backlog_path); });
     std::atomic<const fleet::Watcher*> watching{nullptr};
@@ -418,10 +437,13 @@ class Serve : public Command {
       PURLIN_ASSIGN(courier, fleet::open_courier(join_path(data, "alerts.json"), system_clock(),
                                                  context.log));
     }
-    const fleet::Watcher watcher(*parts.gate, {std::move(alerts), backlog_path}, std::move(courier),
-                                 system_clock(), context.log);
-    watching.store(&watcher);
-    const Tender tender(*api, *parts.gate, parts.raws, *keep, context.log);
+    std::optional<fleet::Watcher> watcher;
+    if (parts.gate != nullptr) {
+      watcher.emplace(*parts.gate, fleet::WatcherOptions{std::move(alerts), backlog_path},
+                      std::move(courier), system_clock(), context.log);
+      watching.store(&*watcher);
+    }
+    const Tender tender(*api, parts.gate.get(), parts.raws, *keep, context.log);
     FileWatch certificate(tls_certificate_);
     for (int looks = 1; !Interrupt::requested(); ++looks) {
       system_clock().sleep_ns(kLookNs);
