@@ -246,11 +246,11 @@ TEST_F(CacheApiTest, WhatIsAcknowledgedSurvivesAPowerCut) {
     ASSERT_EQ(ask("PUT", at(key_of(bytes)), bytes, "*").status, 201);
     acknowledged[key_of(bytes)] = bytes;
     const HttpAnswer now = ask("GET", at("index.json"));
-    indexes = {now.status == 404 ? "" : now.body, index(generation)};  // one of both
-    ASSERT_EQ(ask("PUT", at("index.json"), index(generation), now.status == 404 ? "*" : tag_of(now))
-                  .status,
+    const std::string next = index(generation);           // once: it holds the time
+    indexes = {now.status == 404 ? "" : now.body, next};  // one of both
+    ASSERT_EQ(ask("PUT", at("index.json"), next, now.status == 404 ? "*" : tag_of(now)).status,
               201);
-    indexes = {index(generation)};
+    indexes = {next};
     disk.at_each_point();
     ASSERT_EQ(ask("PUT", at(key_of(bytes)), bytes, "*").status, 412);
   }

@@ -8,6 +8,7 @@
 #include "base/files.h"
 #include "base/os/process.h"
 #include "base/text.h"
+#include "base/time.h"
 #include "store/clickhouse/client.h"
 
 #include <arpa/inet.h>
@@ -45,6 +46,7 @@ class ClickhouseServer {
   };
   ClickhouseServer() : ClickhouseServer(Settings{0, ""}) {}
   explicit ClickhouseServer(const Settings& settings) {
+    system_clock();  // Made before a static server, so that it outlives it.
     url_ = environment_variable("PURLIN_TEST_CLICKHOUSE");
     if (!url_.empty()) return;
     if (!file_exists("/usr/sbin/clickhouse-server")) {
