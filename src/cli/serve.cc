@@ -251,6 +251,7 @@ Status fill_demo(fleet::StoreGate& gate) {
 std::string demo_text(const std::string& url) {
   return fmt::format(
       "a week of a made-up fleet; try\n"
+      "  {0}/                            the page of the fleet\n"
       "  {0}/v1/query/top                the kernels with the most GPU time\n"
       "  {0}/v1/query/slower             two regressions: a build, a driver\n"
       "  {0}/v1/query/stragglers         a GPU that is slower than its peers\n"
