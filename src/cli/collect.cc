@@ -106,6 +106,11 @@ class Collect : public Command {
     flags.option("--node", node_, "Name of this node (default: the host's)");
     flags.option("--period", period_, "Time between two batches", "TIME");
     flags.option("--spool-limit", limit_, "Maximum size of the batches that wait", "SIZE");
+    flags.option("--raw-per-hour", raw_per_hour_,
+                 {"Size of the raw profiles that are sent in an hour; 0 = none",
+                  "One of each run, when its capture has ended. They go after all batches, and are "
+                  "the first to go when --spool-limit is reached."},
+                 "SIZE");
     flags.option("--listen", listen_, "Port of /healthz and /metrics; 0 = any, - = none", "PORT");
     flags.option("--stop-above", stop_above_, "Overhead at which a capture is stopped; 0% = never",
                  "PERCENT");
@@ -132,11 +137,13 @@ class Collect : public Command {
   Result<fleet::CollectorOptions> collector_options() const;
   Result<fleet::BatchSpoolOptions> spool_options() const;
   int once(fleet::Node& node, Context& context) const;
+  void send_all(fleet::Node& node) const;
   Result<int> run_with_counters() const;
   Result<std::unique_ptr<fleet::HttpServer>> listen(fleet::CollectStatus& status) const;
   void watch(fleet::Collector& collector, Log& log) const;
 
-  std::string server_, token_file_, state_, node_, period_ = "10s", limit_ = "256MiB";
+  std::string server_, token_file_, state_, node_, period_ = "10s", limit_ = "256MiB",
+                                                   raw_per_hour_ = "16MiB";
   std::string listen_ = "8718", stop_above_ = "5%";
   std::string kubelet_logs_ = "/var/log/containers", kubelet_url_, kubelet_token_file_,
               job_mapping_;
@@ -202,23 +209,39 @@ void Collect::watch(fleet::Collector& collector, Log& log) const {
   (void)collector.look();  // what was sealed until now
 }
 
+// Batches, then raw profiles, then the batch with their pointers.
+void Collect::send_all(fleet::Node& node) const {
+  const auto send_batches = [&node] {
+    while (node.spool().totals().waiting > 0 && node.shipper().step() == 0 &&
+           !Interrupt::requested()) {
+    }
+  };
+  send_batches();
+  if (node.spool().totals().waiting > 0) return;
+  for (std::uint64_t before = 0; !Interrupt::requested();) {
+    before = node.raws().totals().waiting;
+    if (before > 0) (void)node.shipper().step();
+    if (node.raws().totals().waiting == before) break;
+  }
+  if (!node.raws().pointers().empty() && node.collector().look().is_ok()) send_batches();
+}
+
 int Collect::once(fleet::Node& node, Context& context) const {
   const Status looked = node.collector().look();
   if (!looked.is_ok()) {
     context.log.error("{}", looked.message());
     return kExitError;
   }
-  if (!server_.empty())
-    while (node.spool().totals().waiting > 0 && node.shipper().step() == 0 &&
-           !Interrupt::requested()) {
-    }
+  if (!server_.empty()) send_all(node);
   const fleet::CollectFacts facts = node.facts();
   const Json json = document_of("purlin.collect/1", {{"captures", facts.state.captures},
                                                      {"rows", facts.state.rows},
                                                      {"batches", facts.spool.committed},
                                                      {"sent", facts.spool.sent},
                                                      {"waiting", facts.spool.waiting},
-                                                     {"refused", facts.spool.dead}});
+                                                     {"refused", facts.spool.dead},
+                                                     {"raws", facts.raws.sent},
+                                                     {"waiting_raws", facts.raws.waiting}});
   answer(context, json_, json,
          fmt::format("{}, {}, {} sent, {} waiting\n", counted(facts.state.captures, "capture"),
                      counted(facts.state.rows, "row"), facts.spool.sent, facts.spool.waiting));
@@ -264,6 +287,10 @@ Result<int> Collect::run(Context& context) {
   fleet::NodeOptions options;
   PURLIN_ASSIGN(options.collector, collector_options());
   PURLIN_ASSIGN(options.spool, spool_options());
+  const std::optional<std::uint64_t> raw = parse_bytes(raw_per_hour_);
+  if (!raw)
+    return error(Code::kInvalid, "--raw-per-hour '{}' is not a size such as 16MiB", raw_per_hour_);
+  options.raw_bytes_per_hour = *raw;
   options.places = {kubelet_logs_, kubelet_url_, kubelet_token_file_, job_mapping_};
   options.server = server_;
   options.token_file = token_file_;

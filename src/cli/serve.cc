@@ -116,9 +116,9 @@ void look_at_tokens(fleet::TokenFile& file, const std::string& path, fleet::Serv
 class Tender {
  public:
   // `gate` is nullptr where the server has no store.
-  Tender(fleet::CacheApi& api, fleet::StoreGate* gate, fleet::RawFolder raws, double keep_s,
-         Log& log)
-      : api_(api), gate_(gate), raws_(std::move(raws)), keep_s_(keep_s), log_(log), thread_([this] {
+  Tender(fleet::CacheApi& api, fleet::StoreGate* gate, fleet::RawShelf* raws,
+         const fleet::Retention& retention, Log& log)
+      : api_(api), gate_(gate), raws_(raws), retention_(retention), log_(log), thread_([this] {
           run();
         }) {}
   ~Tender() {
@@ -145,14 +145,14 @@ class Tender {
   }
 
   void tend_store() {
-    const Status tended = fleet::tend_store(*gate_, raws_, keep_s_, system_clock());
+    const Status tended = fleet::tend_store(*gate_, *raws_, retention_, system_clock());
     if (!tended.is_ok()) log_.warn("the store: {}", tended.message());
   }
 
   fleet::CacheApi& api_;
   fleet::StoreGate* const gate_;
-  const fleet::RawFolder raws_;
-  const double keep_s_;
+  fleet::RawShelf* const raws_;
+  const fleet::Retention retention_;
   Log& log_;
   std::mutex mutex_;
   std::condition_variable stopped_;
@@ -164,10 +164,11 @@ class Tender {
 struct FleetParts {
   std::unique_ptr<fleet::StoreGate> gate;
   std::optional<backlog::Leases> leases;
-  fleet::RawFolder raws;
+  std::unique_ptr<fleet::RawShelf> raws;
 };
 
-Result<FleetParts> open_fleet(const std::string& data, const std::string& target) {
+Result<FleetParts> open_fleet(const std::string& data, const std::string& target,
+                              const std::string& raws) {
   FleetParts parts;
   const std::string place = target.empty() ? join_path(data, "store") : target;
   PURLIN_TRY(store::init_store(place));
@@ -175,15 +176,15 @@ Result<FleetParts> open_fleet(const std::string& data, const std::string& target
   parts.gate = std::make_unique<fleet::StoreGate>(std::move(store));
   PURLIN_ASSIGN(backlog::Leases leases, backlog::Leases::open(join_path(data, "backlog.sqlite")));
   parts.leases.emplace(std::move(leases));
-  parts.raws.directory = data;
+  parts.raws = std::make_unique<fleet::RawShelf>(raws.empty() ? data : raws);
   return parts;
 }
 
 // A store that cannot be opened, as on a full disk, does not stop the shared caches. One that the
 // user named must open.
 Result<FleetParts> open_fleet_or_caches(const std::string& data, const std::string& target,
-                                        Log& log) {
-  Result<FleetParts> parts = open_fleet(data, target);
+                                        const std::string& raws, Log& log) {
+  Result<FleetParts> parts = open_fleet(data, target, raws);
   if (parts.is_ok() || !target.empty() || parts.status().code() != Code::kIo) return parts;
   log.warn("serving caches only, no fleet: {}; restart when this is mended",
            parts.status().message());
@@ -196,7 +197,7 @@ std::vector<fleet::Endpoint> all_endpoints(fleet::CacheApi& caches, FleetParts& 
   std::vector<fleet::Endpoint> all;
   for (std::vector<fleet::Endpoint> some :
        {fleet::ingest_endpoints(*parts.gate, clock), fleet::query_endpoints(*parts.gate, clock),
-        fleet::node_endpoints(*parts.gate), fleet::raw_endpoints(parts.raws),
+        fleet::node_endpoints(*parts.gate), fleet::raw_endpoints(*parts.raws, *parts.gate, clock),
         fleet::guard_endpoints(*parts.gate, clock), fleet::backlog_endpoints(*parts.leases, clock),
         fleet::store_endpoints(*parts.gate, clock), fleet::cache_endpoints(caches)})
     all.insert(all.end(), some.begin(), some.end());
@@ -307,6 +308,16 @@ class Serve : public Command {
                  "TARGET");
     flags.option("--keep", keep_,
                  {"How long hours are kept", "Days and months stay. 0s keeps everything."}, "TIME");
+    flags.option("--raws", raws_,
+                 {"Object store of raw profiles (default: --data)",
+                  "A folder, s3://BUCKET/PREFIX, or http://HOST:PORT/NAME of a Purlin server."},
+                 "TARGET");
+    flags.option("--keep-raws", keep_raws_,
+                 {"How long raw profiles are kept",
+                  "One of each hour, and those next to a change, stay for 180 days."},
+                 "TIME");
+    flags.option("--raws-limit", raws_limit_, "Maximum size of raw profiles; the oldest go first",
+                 "SIZE");
     flags.flag("--hash-tokens", hash_tokens_,
                {"Replace the secrets in the token file by their hashes, and end",
                 "The tokens stay valid. A copy of the file then opens nothing."});
@@ -340,10 +351,7 @@ class Serve : public Command {
     const std::optional<double> grace = parse_duration_s(grace_);
     if (!grace || *grace > 3600)
       return error(Code::kInvalid, "--grace '{}' is not a time of at most 1h, such as 10s", grace_);
-    const std::optional<double> keep = parse_duration_s(keep_);
-    if (!keep)
-      return error(Code::kInvalid, "--keep '{}' is not a time such as 90d; 0s keeps everything",
-                   keep_);
+    PURLIN_ASSIGN(const fleet::Retention kept, retention());
     fleet::CacheApiOptions caches;
     if (!quota_.empty()) {
       const std::optional<std::uint64_t> quota = parse_bytes(quota_);
@@ -388,7 +396,7 @@ class Serve : public Command {
                   fleet::CacheApi::open(std::move(caches), system_clock()));
     PURLIN_ASSIGN(const std::unique_ptr<fleet::AuditLog> audit,
                   fleet::AuditLog::open(join_path(data, "audit.log")));
-    PURLIN_ASSIGN(FleetParts parts, open_fleet_or_caches(data, store_, context.log));
+    PURLIN_ASSIGN(FleetParts parts, open_fleet_or_caches(data, store_, raws_, context.log));
     if (demo_ && parts.gate == nullptr)
       return error(Code::kIo, "--demo needs a store; see the warning above");
     if (demo_) PURLIN_TRY(fill_demo(*parts.gate));
@@ -440,11 +448,12 @@ class Serve : public Command {
     }
     std::optional<fleet::Watcher> watcher;
     if (parts.gate != nullptr) {
-      watcher.emplace(*parts.gate, fleet::WatcherOptions{std::move(alerts), backlog_path},
+      watcher.emplace(*parts.gate,
+                      fleet::WatcherOptions{std::move(alerts), backlog_path, 200, kept.raws},
                       std::move(courier), system_clock(), context.log);
       watching.store(&*watcher);
     }
-    const Tender tender(*api, parts.gate.get(), parts.raws, *keep, context.log);
+    const Tender tender(*api, parts.gate.get(), parts.raws.get(), kept, context.log);
     FileWatch certificate(tls_certificate_);
     for (int looks = 1; !Interrupt::requested(); ++looks) {
       system_clock().sleep_ns(kLookNs);
@@ -461,6 +470,23 @@ class Serve : public Command {
   }
 
  private:
+  Result<fleet::Retention> retention() const {
+    fleet::Retention kept;
+    const std::optional<double> hours = parse_duration_s(keep_),
+                                raws = parse_duration_s(keep_raws_);
+    if (!hours)
+      return error(Code::kInvalid, "--keep '{}' is not a time such as 90d; 0s keeps everything",
+                   keep_);
+    if (!raws)
+      return error(Code::kInvalid, "--keep-raws '{}' is not a time such as 14d", keep_raws_);
+    const std::optional<std::uint64_t> limit = parse_bytes(raws_limit_);
+    if (!limit)
+      return error(Code::kInvalid, "--raws-limit '{}' is not a size such as 100GiB", raws_limit_);
+    kept.hours_ns = static_cast<std::int64_t>(*hours * 1e9);
+    kept.raws.age_ns = static_cast<std::int64_t>(*raws * 1e9);
+    kept.raws.bytes = *limit;
+    return kept;
+  }
   Result<int> hash_tokens(Context& context) {
     if (token_file_.empty()) return error(Code::kInvalid, "--hash-tokens needs --token-file");
     PURLIN_ASSIGN(const std::string text, read_file(token_file_, std::size_t{1} << 20));
@@ -484,7 +510,7 @@ class Serve : public Command {
 
   std::string listen_ = "127.0.0.1:8717", data_, tls_certificate_, tls_key_, token_file_, quota_,
               grace_ = "10s", store_, keep_ = "90d";
-  std::string alerts_;
+  std::string alerts_, raws_, keep_raws_ = "14d", raws_limit_ = "100GiB";
   bool log_requests_ = false, hash_tokens_ = false, json_ = false, demo_ = false;
   Events events_;
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 
 namespace purlin::store {
 namespace {
@@ -69,6 +70,7 @@ TopKernels top_kernels(const std::vector<Group>& groups, const std::vector<std::
   for (const Group& group : groups) {
     top.sum_ns += group.sum_ns;
     top.launches += group.launches;
+    top.roles_ns[group.values[2]] += group.sum_ns;
   }
   for (const std::size_t number : chosen) {
     const Group& group = groups[number];
@@ -82,14 +84,25 @@ TopKernels top_kernels(const std::vector<Group>& groups, const std::vector<std::
 
 void CoverageTable::add(std::int64_t begin_ns, const Fields& platform, const Fields& unit,
                         const Fields& why, const std::array<double, 7>& amounts) {
-  const auto field = [](const Fields& fields, std::size_t i) {
-    return i < fields.size() ? fields[i] : std::string();
+  static const std::string none;
+  const auto field = [](const Fields& fields, std::size_t i) -> const std::string& {
+    return i < fields.size() ? fields[i] : none;
   };
-  const Fields key = {field(unit, 0), field(unit, 1), field(platform, 0), field(why, 0)};
   const std::int64_t point = point_of(step_, begin_ns);
-  CoverageCell& cell = cells_[{point, key}];
-  cell.begin_ns = point;
-  cell.node = key[0], cell.gpu = key[1], cell.model = key[2], cell.why = key[3];
+  std::string key = std::to_string(point);
+  for (const std::string* part :
+       {&field(unit, 0), &field(unit, 1), &field(platform, 0), &field(why, 0)}) {
+    key += fmt::format(" {}:", part->size());  // a name may have any character
+    key += *part;
+  }
+  const auto [at, is_new] = places_.emplace(std::move(key), cells_.size());
+  if (is_new) {
+    CoverageCell& cell = cells_.emplace_back();
+    cell.begin_ns = point;
+    cell.node = field(unit, 0), cell.gpu = field(unit, 1);
+    cell.model = field(platform, 0), cell.why = field(why, 0);
+  }
+  CoverageCell& cell = cells_[at->second];
   double* const into[] = {&cell.busy_ns,
                           &cell.seen_ns,
                           &cell.launches_seen,
@@ -100,10 +113,12 @@ void CoverageTable::add(std::int64_t begin_ns, const Fields& platform, const Fie
   for (std::size_t i = 0; i < amounts.size(); ++i) *into[i] += amounts[i];
 }
 
-std::vector<CoverageCell> CoverageTable::cells() const {
-  std::vector<CoverageCell> cells;
-  for (const auto& [key, cell] : cells_) cells.push_back(cell);
-  return cells;
+std::vector<CoverageCell> CoverageTable::cells() && {
+  std::sort(cells_.begin(), cells_.end(), [](const CoverageCell& a, const CoverageCell& b) {
+    return std::tie(a.begin_ns, a.node, a.gpu, a.model, a.why) <
+           std::tie(b.begin_ns, b.node, b.gpu, b.model, b.why);
+  });
+  return std::move(cells_);
 }
 
 }  // namespace purlin::store

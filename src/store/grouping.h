@@ -11,7 +11,6 @@
 #include "store/store.h"
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -74,11 +73,13 @@ class CoverageTable {
   // `level`: of the row; fields of platform, unit and cause.
   void add(std::int64_t begin_ns, const Fields& platform, const Fields& unit, const Fields& why,
            const std::array<double, 7>& amounts);
-  std::vector<CoverageCell> cells() const;
+  // By begin, node, GPU, model and cause.
+  std::vector<CoverageCell> cells() &&;
 
  private:
   Step step_;
-  std::map<std::pair<std::int64_t, Fields>, CoverageCell> cells_;
+  std::vector<CoverageCell> cells_;
+  std::unordered_map<std::string, std::size_t> places_;
 };
 
 }  // namespace purlin::store

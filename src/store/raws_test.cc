@@ -16,7 +16,7 @@ class RawsTest : public testing::Test {
     ASSERT_TRUE(init_store(root_ + "/store").is_ok());
     store_ = open_store(root_ + "/store").value();
     blobs_ = blobs::open_blobs(root_ + "/blobs").value();
-    raws_ = std::make_unique<Raws>(*blobs_, *store_);
+    pointers_ = pointers_of(*store_);
   }
   void TearDown() override {
     store_.reset();
@@ -26,33 +26,34 @@ class RawsTest : public testing::Test {
   std::string add(std::int64_t begin_ns, std::size_t bytes, const std::string& kind = "profile") {
     const std::string contents(bytes, static_cast<char>('a' + ++number_));
     const std::string address = sha256_hex(contents);
-    EXPECT_TRUE(raws_->put(address, contents).value());
+    EXPECT_TRUE(put_raw(*blobs_, address, contents).value());
     MadeUpFleet fleet;
-    Batch batch = fleet.batch("n1", static_cast<std::uint64_t>(number_), kMadeUpDayNs);
+    Batch batch = fleet.batch(node_, static_cast<std::uint64_t>(number_), kMadeUpDayNs);
     batch.raws = {{address, bytes, begin_ns, begin_ns + 1, kind, 0, ""}};
     const HashedBatch one = hashed(batch);
     EXPECT_TRUE(store_->ingest(one.hash, one.batch).is_ok());
     return address;
   }
-  bool has(const std::string& address) { return raws_->get(address, 1000).is_ok(); }
+  bool has(const std::string& address) { return get_raw(*blobs_, address, 1000).is_ok(); }
 
   std::string root_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<blobs::BlobStore> blobs_;
-  std::unique_ptr<Raws> raws_;
+  RawPointers pointers_;
+  std::string node_ = "n1";
   int number_ = 0;
 };
 
 TEST_F(RawsTest, AreWrittenOnceUnderTheirAddress) {
   const std::string address = sha256_hex("abc");
-  EXPECT_TRUE(raws_->put(address, "abc").value());
-  EXPECT_FALSE(raws_->put(address, "abc").value());
-  EXPECT_EQ(raws_->put(address, "abd").status().code(), Code::kInvalid);
-  EXPECT_EQ(raws_->put("../../etc", "abd").status().code(), Code::kInvalid);
-  EXPECT_EQ(raws_->get(address, 10).value(), "abc");
-  EXPECT_EQ(raws_->get(std::string(64, '0'), 10).status().code(), Code::kNotFound);
+  EXPECT_TRUE(put_raw(*blobs_, address, "abc").value());
+  EXPECT_FALSE(put_raw(*blobs_, address, "abc").value());
+  EXPECT_EQ(put_raw(*blobs_, address, "abd").status().code(), Code::kInvalid);
+  EXPECT_EQ(put_raw(*blobs_, "../../etc", "abd").status().code(), Code::kInvalid);
+  EXPECT_EQ(get_raw(*blobs_, address, 10).value(), "abc");
+  EXPECT_EQ(get_raw(*blobs_, std::string(64, '0'), 10).status().code(), Code::kNotFound);
   ASSERT_TRUE(write_atomic(root_ + "/blobs/" + raw_key(address), "abd").is_ok());
-  EXPECT_EQ(raws_->get(address, 10).status().code(), Code::kCorrupt);
+  EXPECT_EQ(get_raw(*blobs_, address, 10).status().code(), Code::kCorrupt);
 }
 
 TEST_F(RawsTest, GoByAgeAndSizeAndExemplarsStay) {
@@ -64,14 +65,15 @@ TEST_F(RawsTest, GoByAgeAndSizeAndExemplarsStay) {
   ASSERT_TRUE(store_->keep_raw(exemplar, now + kDayNs, "change point").is_ok());
   RawRetention retention;
   retention.bytes = 70;
-  const RawSweep swept = raws_->sweep(now, retention).value();
+  const RawSweep swept = sweep_raws(*blobs_, pointers_, now, retention).value();
   EXPECT_EQ(swept.removed, 2U);
   EXPECT_EQ(swept.removed_bytes, 40U);
   EXPECT_FALSE(has(old));
   EXPECT_FALSE(has(first)) << "the oldest of what is too much";
   EXPECT_TRUE(has(second) && has(third) && has(exemplar));
   EXPECT_EQ(store_->raws({})->size(), 3U);
-  EXPECT_EQ(raws_->sweep(now + 2 * kDayNs, retention)->removed, 1U) << "kept until then";
+  EXPECT_EQ(sweep_raws(*blobs_, pointers_, now + 2 * kDayNs, retention)->removed, 1U)
+      << "kept until then";
   EXPECT_FALSE(has(exemplar));
 }
 
@@ -79,21 +81,35 @@ TEST_F(RawsTest, OneOfEachHourIsKeptLonger) {
   RawRetention retention;
   const std::string plain = add(kMadeUpDayNs + 5, 10), best = add(kMadeUpDayNs + 7, 10, "exemplar"),
                     other = add(kMadeUpDayNs + kHourNs, 10);
-  ASSERT_TRUE(raws_->choose_exemplars({}, kMadeUpDayNs + kDayNs, retention).is_ok());
-  ASSERT_TRUE(raws_->choose_exemplars({}, kMadeUpDayNs + 2 * kDayNs, retention).is_ok());
+  ASSERT_TRUE(choose_exemplars(pointers_, {}, kMadeUpDayNs + kDayNs, retention).is_ok());
+  ASSERT_TRUE(choose_exemplars(pointers_, {}, kMadeUpDayNs + 2 * kDayNs, retention).is_ok());
   const std::int64_t later = kMadeUpDayNs + 30 * kDayNs;
-  EXPECT_EQ(raws_->sweep(later, retention)->removed, 1U);
+  EXPECT_EQ(sweep_raws(*blobs_, pointers_, later, retention)->removed, 1U);
   EXPECT_FALSE(has(plain));
   EXPECT_TRUE(has(best) && has(other));
-  EXPECT_EQ(raws_->sweep(kMadeUpDayNs + 190 * kDayNs, retention)->removed, 2U);
+  EXPECT_EQ(sweep_raws(*blobs_, pointers_, kMadeUpDayNs + 190 * kDayNs, retention)->removed, 2U);
+}
+
+TEST_F(RawsTest, TheNearestOfAChangesNodesAreKeptLonger) {
+  const std::int64_t change = kMadeUpDayNs + 5 * kHourNs;
+  node_ = "other";
+  const std::string foreign = add(change + 1, 10);
+  node_ = "n1";
+  const std::string early = add(change - 3 * kHourNs, 10), before = add(change - kHourNs, 10),
+                    after = add(change + 1, 10), late = add(change + kHourNs, 10);
+  ASSERT_TRUE(keep_around_change(pointers_, {"n1"}, change, kMadeUpDayNs + kDayNs, {}).is_ok());
+  EXPECT_EQ(sweep_raws(*blobs_, pointers_, kMadeUpDayNs + 30 * kDayNs, {})->removed, 3U);
+  EXPECT_TRUE(has(before) && has(after));
+  EXPECT_FALSE(has(early) || has(late) || has(foreign));
+  for (const RawInfo& info : store_->raws({}).value()) EXPECT_EQ(info.kept_for, "change point");
 }
 
 TEST_F(RawsTest, ObjectsWithoutAPointerGoAfterADay) {
   const std::string address = sha256_hex("abc");
-  EXPECT_TRUE(raws_->put(address, "abc").value());
+  EXPECT_TRUE(put_raw(*blobs_, address, "abc").value());
   const std::int64_t now = system_clock().wall_ns();
-  EXPECT_EQ(raws_->sweep(now, {})->orphans, 0U);
-  EXPECT_EQ(raws_->sweep(now + 2 * kDayNs, {})->orphans, 1U);
+  EXPECT_EQ(sweep_raws(*blobs_, pointers_, now, {})->orphans, 0U);
+  EXPECT_EQ(sweep_raws(*blobs_, pointers_, now + 2 * kDayNs, {})->orphans, 1U);
   EXPECT_FALSE(has(address));
 }
 

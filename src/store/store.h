@@ -15,6 +15,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -51,8 +52,9 @@ struct KernelTotal {
   double share = 0;  // of the time of all kernels that match
 };
 struct TopKernels {
-  std::vector<KernelTotal> kernels;  // by sum_ns, largest first
-  double sum_ns = 0, launches = 0;   // of all that match
+  std::vector<KernelTotal> kernels;        // by sum_ns, largest first
+  std::map<std::string, double> roles_ns;  // the time of each role, "" where not known
+  double sum_ns = 0, launches = 0;         // of all that match
   std::uint64_t kernels_in_all = 0;
 };
 

@@ -3,6 +3,7 @@
 
 #include "fleet/analysis/rank.h"
 #include "fleet/api/cells.h"
+#include "fleet/api/raw_api.h"
 #include "fleet/backlog/fleet_tasks.h"
 #include "fleet/metrics.h"
 
@@ -117,6 +118,24 @@ Result<std::vector<analysis::TuneTask>> tune_tasks(store::Reader& reader,
   return analysis::tune_these(cells, {}, limit);
 }
 
+// Where the kernels of the alarms ran, a day before and after their changes.
+Status add_changes(store::Reader& reader, const analysis::Slower& slower, Look& look) {
+  for (const analysis::SlowerKernel& row : slower.kernels) {
+    if (!row.alarm) continue;
+    store::Filter filter;
+    filter.begin_ns = row.at_ns - store::kDayNs;
+    filter.end_ns = row.at_ns + store::kDayNs;
+    filter[store::Dimension::kKernel] = row.key.kernel;
+    filter[store::Dimension::kModel] = row.key.gpu;
+    PURLIN_ASSIGN(const std::vector<store::Cell> cells,
+                  reader.cells(filter, {store::Dimension::kNode}));
+    Look::Change& change = look.changes.emplace_back();
+    change.at_ns = row.at_ns;
+    for (const store::Cell& cell : cells) change.nodes.insert(cell.values.at(0));
+  }
+  return Status::ok();
+}
+
 }  // namespace
 
 Result<Look> look_at(store::Reader& reader, const AlertConfig& config, std::size_t tasks,
@@ -138,6 +157,7 @@ Result<Look> look_at(store::Reader& reader, const AlertConfig& config, std::size
   const std::vector<analysis::ThinNode> thin = analysis::thin_nodes(coverage, {});
   look.verdicts = verdicts_of(slower, stragglers, thin.size());
   look.findings = findings_of(slower, stragglers, thin, config.url, now_ns);
+  PURLIN_TRY(add_changes(reader, slower, look));
   PURLIN_ASSIGN(const NewestEnvironment newest, newest_environment(reader, filter, now_ns));
   PURLIN_ASSIGN(const std::vector<analysis::TuneTask> tune, tune_tasks(reader, filter, tasks));
   look.tasks = fleet_tasks(tune, newest.runtime, newest.driver);
@@ -185,6 +205,9 @@ Status Watcher::round() {
         "the look at the fleet leaves out {:.0f} % of its GPU time: too "
         "many cells",
         look.left_out_share * 100);
+  for (const Look::Change& change : look.changes)
+    PURLIN_TRY(store::keep_around_change(pointers_of(gate_), change.nodes, change.at_ns, now_ns,
+                                         options_.raws));
   if (!options_.backlog_path.empty()) {
     PURLIN_ASSIGN(backlog::Leases leases, backlog::Leases::open(options_.backlog_path));
     PURLIN_TRY(leases.put(look.tasks, now_ns));

@@ -10,13 +10,16 @@
 #include "base/time.h"
 #include "fleet/alerts/courier.h"
 #include "fleet/api/store_gate.h"
+#include "store/raws.h"
 
 #include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace purlin::fleet {
 
@@ -24,6 +27,7 @@ struct WatcherOptions {
   AlertConfig config;
   std::string backlog_path;  // leases; "" = the backlog is left alone
   std::size_t tasks = 200;   // of a round
+  store::RawRetention raws{};
 };
 
 class Watcher {
@@ -61,6 +65,11 @@ struct Look {
   double left_out_share = 0;  // of the GPU time: kernels beyond what one look can hold
   std::vector<Finding> findings;
   std::vector<backlog::Leases::Put> tasks;
+  struct Change {
+    std::int64_t at_ns = 0;
+    std::set<std::string> nodes;  // that ran the kernel around it
+  };
+  std::vector<Change> changes;  // of the alarms: their raw profiles are kept longer
 };
 Result<Look> look_at(store::Reader& reader, const AlertConfig& config, std::size_t tasks,
                      std::int64_t now_ns);

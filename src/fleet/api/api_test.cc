@@ -61,6 +61,7 @@ class ApiTest : public testing::Test {
     leases_.emplace(backlog::Leases::open(join_path(root_, "backlog.sqlite")).value());
     clock_.now_ns = 1'700'000'100'000'000'000;
     gate_.emplace(std::make_unique<MemoryStore>(facts_));
+    shelf_.emplace(join_path(root_, "raws"));
     audit_ = AuditLog::open(join_path(root_, "audit.log")).value();
     open("");
   }
@@ -76,7 +77,7 @@ class ApiTest : public testing::Test {
     std::vector<Endpoint> all;
     for (std::vector<Endpoint> some :
          {ingest_endpoints(*gate_, clock_), query_endpoints(*gate_, clock_), node_endpoints(*gate_),
-          raw_endpoints({join_path(root_, "raws")}), guard_endpoints(*gate_, clock_),
+          raw_endpoints(*shelf_, *gate_, clock_), guard_endpoints(*gate_, clock_),
           backlog_endpoints(*leases_, clock_), store_endpoints(*gate_, clock_),
           cache_endpoints(*caches_)})
       all.insert(all.end(), some.begin(), some.end());
@@ -114,6 +115,7 @@ class ApiTest : public testing::Test {
   std::optional<backlog::Leases> leases_;
   std::shared_ptr<MemoryFacts> facts_ = std::make_shared<MemoryFacts>();
   std::optional<StoreGate> gate_;
+  std::optional<RawShelf> shelf_;
   std::unique_ptr<AuditLog> audit_;
   std::optional<Service> service_;
 };
@@ -349,6 +351,19 @@ TEST_F(ApiTest, ARawProfileIsItsHash) {
   EXPECT_EQ(ask("PUT", "/v1/raw/" + hash, bytes).status, 204);
   EXPECT_EQ(ask("PUT", "/v1/raw/" + hash, "another").status, 412);
   EXPECT_EQ(ask("GET", "/v1/raw/" + hash).body, bytes);
+}
+
+TEST_F(ApiTest, RawProfilesAreFoundByTheKernelsOfTheirNodes) {
+  store::Batch batch = made_batch(1, "gemm");
+  batch.raws = {{std::string(64, 'a'), 10, batch.begin_ns, batch.end_ns, "profile", 0, ""}};
+  ASSERT_EQ(post(store::encode(batch).value()).status, 204);
+  const Json all = get("/v1/raws");
+  EXPECT_EQ(all["raws_in_all"].as_int(), 1);
+  EXPECT_EQ(all["raws"].items().at(0)["url"].as_string(), "/v1/raw/" + std::string(64, 'a'));
+  EXPECT_EQ(all["raws"].items().at(0)["build"].as_string(), "v1");
+  EXPECT_EQ(get("/v1/raws?kernel=gemm")["raws"].size(), 1U);
+  EXPECT_EQ(get("/v1/raws?kernel=softmax")["raws"].size(), 0U);
+  EXPECT_EQ(ask("GET", "/v1/raws?limit=0").status, 400);
 }
 
 TEST_F(ApiTest, LeasesGoToOneWorkerAtATime) {

@@ -51,13 +51,12 @@ Result<std::vector<analysis::Cell>> read_cells(store::Reader& reader, const stor
 
 Result<std::vector<analysis::CoverageCell>> read_coverage(store::Reader& reader,
                                                           const store::Filter& filter) {
-  PURLIN_ASSIGN(const std::vector<store::CoverageCell> from,
-                reader.coverage(filter, store::Step::kHour));
+  PURLIN_ASSIGN(std::vector<store::CoverageCell> from, reader.coverage(filter, store::Step::kHour));
   std::vector<analysis::CoverageCell> cells;
   cells.reserve(from.size());
-  for (const store::CoverageCell& one : from)
-    cells.push_back({.node = one.node,
-                     .device = one.gpu,
+  for (store::CoverageCell& one : from)
+    cells.push_back({.node = std::move(one.node),
+                     .device = std::move(one.gpu),
                      .begin_ns = one.begin_ns,
                      .busy_ns = one.busy_ns,
                      .seen_ns = one.seen_ns,
@@ -65,7 +64,7 @@ Result<std::vector<analysis::CoverageCell>> read_coverage(store::Reader& reader,
                      .launches_lost = one.launches_lost,
                      .overhead_ns = one.overhead_ns,
                      .bad_timestamps = one.bad_timestamps,
-                     .why = one.why});
+                     .why = std::move(one.why)});
   return cells;
 }
 

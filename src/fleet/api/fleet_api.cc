@@ -3,11 +3,9 @@
 
 #include "base/sha256.h"
 #include "base/text.h"
-#include "blobs/directory_blobs.h"
 #include "fleet/answers.h"
 #include "fleet/api/query_filter.h"
 #include "fleet/metrics.h"
-#include "store/raws.h"
 
 #include <set>
 
@@ -235,21 +233,19 @@ std::vector<Endpoint> store_endpoints(StoreGate& gate, Clock& clock) {
        .handle = [&gate](const Request& request) { return release(gate, request); }}};
 }
 
-Status tend_store(StoreGate& gate, const RawFolder& raws, double keep_s, Clock& clock) {
+Status tend_store(StoreGate& gate, RawShelf& raws, const Retention& retention, Clock& clock) {
   const std::int64_t now_ns = clock.wall_ns();
   PURLIN_TRY(gate.write([](store::Store& store) { return store.compact(); }));
-  if (keep_s > 0)
-    PURLIN_TRY(gate.write([&](store::Store& store) {
-      return store.expire(now_ns - static_cast<std::int64_t>(keep_s * 1e9));
-    }));
-  return gate.write([&](store::Store& store) -> Status {
-    const std::unique_ptr<blobs::BlobStore> objects = blobs::make_directory_blobs(raws.directory);
-    store::Raws sweeper(*objects, store);
-    store::Filter recent;
-    recent.begin_ns = now_ns - store::kDayNs;
-    recent.end_ns = now_ns + store::kHourNs;
-    PURLIN_TRY(sweeper.choose_exemplars(recent, now_ns, {}));
-    return sweeper.sweep(now_ns, {}).status();
+  if (retention.hours_ns > 0)
+    PURLIN_TRY(
+        gate.write([&](store::Store& store) { return store.expire(now_ns - retention.hours_ns); }));
+  store::Filter recent;
+  recent.begin_ns = now_ns - store::kDayNs;
+  recent.end_ns = now_ns + store::kHourNs;
+  const store::RawPointers pointers = pointers_of(gate);
+  PURLIN_TRY(store::choose_exemplars(pointers, recent, now_ns, retention.raws));
+  return raws.use([&](blobs::BlobStore& blobs) {
+    return store::sweep_raws(blobs, pointers, now_ns, retention.raws).status();
   });
 }
 

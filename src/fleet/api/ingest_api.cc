@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fleet/api/ingest_api.h"
 
-#include "base/files.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "fleet/answers.h"
-#include "store/raws.h"
 
 #include <algorithm>
 #include <semaphore>
@@ -100,34 +98,6 @@ class BatchApi {
   std::counting_semaphore<kDecodedAtOnce> decoding_{kDecodedAtOnce};
 };
 
-std::string raw_path(const RawFolder& raws, const std::string& hash) {
-  return join_path(raws.directory, store::raw_key(hash));
-}
-
-HttpAnswer get_raw(const RawFolder& raws, const std::string& hash) {
-  if (!is_sha256(hash)) return error_answer(400, "a raw profile is named by its SHA-256");
-  Result<std::string> bytes = read_file(raw_path(raws, hash), raws.max_bytes);
-  if (!bytes.is_ok()) return error_answer(404, "there is no raw profile of this hash");
-  HttpAnswer answer;
-  answer.body = std::move(bytes).value();
-  answer.content_type = "application/octet-stream";
-  answer.headers = {{"ETag", "\"" + hash + "\""}};
-  return answer;
-}
-
-HttpAnswer put_raw(const RawFolder& raws, const std::string& hash, const std::string& body) {
-  if (!is_sha256(hash)) return error_answer(400, "a raw profile is named by its SHA-256");
-  if (sha256_hex(body) != hash)
-    return error_answer(412, "the body does not have the hash that is its name; send it again");
-  HttpAnswer answer;
-  answer.status = 204;
-  const std::string path = raw_path(raws, hash);
-  if (file_exists(path)) return answer;
-  Status stored = make_directories_durably(parent_path(path));
-  if (stored.is_ok()) stored = write_atomic(path, body);
-  return stored.is_ok() ? answer : failed(stored);
-}
-
 }  // namespace
 
 std::vector<Endpoint> ingest_endpoints(StoreGate& gate, Clock& clock) {
@@ -140,29 +110,6 @@ std::vector<Endpoint> ingest_endpoints(StoreGate& gate, Clock& clock) {
            .answer = "",
            .max_body = kMaxBatchBytes,
            .handle = [api](const Request& request) { return api->take(request); }}};
-}
-
-std::vector<Endpoint> raw_endpoints(const RawFolder& raws) {
-  return {{.method = "GET",
-           .path = "/v1/raw/{sha256}",
-           .scope = Scope::kRead,
-           .kind = "get_raw",
-           .summary = "A raw profile",
-           .answer = "",
-           .handle =
-               [raws](const Request& request) {
-                 return get_raw(raws, value_of(request.path, "sha256"));
-               }},
-          {.method = "PUT",
-           .path = "/v1/raw/{sha256}",
-           .scope = Scope::kIngest,
-           .kind = "put_raw",
-           .summary = "Stores a raw profile under its hash",
-           .answer = "",
-           .max_body = raws.max_bytes,
-           .handle = [raws](const Request& request) {
-             return put_raw(raws, value_of(request.path, "sha256"), request.body);
-           }}};
 }
 
 }  // namespace purlin::fleet

@@ -28,14 +28,16 @@ struct MemoryFacts {
 class MemoryReader : public store::Reader {
  public:
   explicit MemoryReader(std::shared_ptr<MemoryFacts> facts) : facts_(std::move(facts)) {}
-  Result<std::vector<store::Cell>> cells(const store::Filter&,
+  Result<std::vector<store::Cell>> cells(const store::Filter& filter,
                                          const std::vector<store::Dimension>& by,
                                          store::Step) override {
     const std::lock_guard lock(facts_->mutex);
     std::vector<store::Cell> cells;
+    const std::optional<std::string>& kernel = filter[store::Dimension::kKernel];
     for (const store::Batch& batch : facts_->batches)
       for (const store::BatchRow& row : batch.rows)
-        cells.push_back({row.hour_ns, values_of(batch, row, by), row.duration, row.recorded});
+        if (!kernel || *kernel == row.kernel)
+          cells.push_back({row.hour_ns, values_of(batch, row, by), row.duration, row.recorded});
     return cells;
   }
   Result<store::TopKernels> top(const store::Filter&, std::size_t limit) override {
@@ -80,7 +82,12 @@ class MemoryReader : public store::Reader {
     return std::vector<std::string>{};
   }
   Result<std::vector<store::RawInfo>> raws(const store::Filter&) override {
-    return std::vector<store::RawInfo>{};
+    const std::lock_guard lock(facts_->mutex);
+    std::vector<store::RawInfo> raws;
+    for (const store::Batch& batch : facts_->batches)
+      for (const store::RawPointer& raw : batch.raws)
+        raws.push_back({raw, batch.node, batch.runs.at(raw.run).build, "", 0, ""});
+    return raws;
   }
   Result<std::vector<store::GuardResult>> guard_history(const std::string&, std::size_t) override {
     const std::lock_guard lock(facts_->mutex);

@@ -60,20 +60,16 @@ void append_members(Json& into, const Json& from) {
   for (const Json::Member& member : from.members()) into.set(member.key, member.value);
 }
 
-Status add_roles(store::Reader& reader, const Question& question, double sum_ns, Json& json) {
-  PURLIN_ASSIGN(const std::vector<store::Cell> cells,
-                reader.cells(question.filter, {Dimension::kRole}));
+void add_roles(const store::TopKernels& top, Json& json) {
   std::vector<std::pair<double, std::string>> roles;
-  for (const store::Cell& cell : cells)
-    roles.emplace_back(cell.duration.total_ns(), cell.values.empty() ? "" : cell.values[0]);
+  for (const auto& [role, ns] : top.roles_ns) roles.emplace_back(ns, role);
   std::sort(roles.rbegin(), roles.rend());
   Json list = Json::array();
   for (const auto& [ns, role] : roles)
     list.push(Json::object({{"role", role.empty() ? std::string("other") : role},
                             {"gpu_s", ns * 1e-9},
-                            {"share", sum_ns > 0 ? ns / sum_ns : 0}}));
+                            {"share", top.sum_ns > 0 ? ns / top.sum_ns : 0}}));
   json.set("roles", std::move(list));
-  return Status::ok();
 }
 
 Status top(store::Reader& reader, const Question& question, Json& json) {
@@ -99,7 +95,7 @@ Status top(store::Reader& reader, const Question& question, Json& json) {
                                {"p95_ns", one.p95_ns}}));
   }
   json.set("kernels", std::move(kernels));
-  PURLIN_TRY(add_roles(reader, question, found.sum_ns, json));
+  add_roles(found, json);
   return add_coverage(reader, question.filter, json);
 }
 

@@ -69,18 +69,21 @@ std::uint32_t BatchBuilder::device_of(const DeviceInfo& info) {
   return static_cast<std::uint32_t>(devices_.size() - 1);
 }
 
-std::uint32_t BatchBuilder::run_of(const profile::TailPart& part, const std::string& build,
-                                   int ordinal) {
+store::BatchRun BatchBuilder::describe(const ProcessInfo* process, const std::string& build,
+                                       int ordinal) {
   store::BatchRun run;
   run.build = build;
-  if (!part.profile.processes.empty()) {
-    const ProcessInfo& process = part.profile.processes.front();
-    run.command = cut(process.command, kMaxCommandBytes);
-    run.labels = process.labels;
-    run.rank = process.rank;
-    run.world = process.world_size;
+  if (process != nullptr) {
+    run.command = cut(process->command, kMaxCommandBytes);
+    run.labels = process->labels;
+    run.rank = process->rank;
+    run.world = process->world_size;
   }
   places_.complete(run.labels, ordinal);
+  return run;
+}
+
+std::uint32_t BatchBuilder::index_of(store::BatchRun run) {
   const auto known = std::find(runs_.begin(), runs_.end(), run);
   if (known != runs_.end()) return static_cast<std::uint32_t>(known - runs_.begin());
   runs_.push_back(std::move(run));
@@ -145,19 +148,22 @@ void BatchBuilder::add(const profile::TailPart& part, std::int64_t now_ns) {
   const std::vector<DeviceInfo>& devices = part.profile.environment.devices;
   std::map<std::uint32_t, double> busy;
   const double measured = measured_share(part.profile.coverage);
+  const ProcessInfo* const process =
+      part.profile.processes.empty() ? nullptr : &part.profile.processes.front();
   for (const KernelRow& row : part.profile.kernels) {
     const auto index = static_cast<std::size_t>(std::max(0, row.device));
     const DeviceInfo info = index < devices.size() ? devices[index] : DeviceInfo();
     const std::uint32_t device = device_of(info);
     const std::string& build = row.build.empty() ? part.profile.environment.build : row.build;
-    add_row(row, measured, hour_ns, device, run_of(part, build, ordinal_of(info)));
+    add_row(row, measured, hour_ns, device, index_of(describe(process, build, ordinal_of(info))));
     busy[device] += row.duration.total_ns();
   }
   if (busy.empty() && !devices.empty()) busy[device_of(devices.front())] = 0;
   add_coverage(part, hour_ns, bad_time, busy);
 }
 
-std::vector<store::Batch> BatchBuilder::batches(const BatchFacts& facts) const {
+std::vector<store::Batch> BatchBuilder::batches(const BatchFacts& facts,
+                                                const std::vector<RawCapture>& raws) const {
   std::vector<store::Batch> all;
   auto row = rows_.begin();
   do {
@@ -174,6 +180,11 @@ std::vector<store::Batch> BatchBuilder::batches(const BatchFacts& facts) const {
       batch.collector_cpu_ns = facts.collector_cpu_ns;
       batch.collector_rss_bytes = facts.collector_rss_bytes;
       for (const auto& [key, coverage] : coverage_) batch.coverage.push_back(coverage);
+      for (const RawCapture& raw : raws) {
+        store::RawPointer& pointer = batch.raws.emplace_back(raw.pointer);
+        pointer.run = static_cast<std::uint32_t>(batch.runs.size());
+        batch.runs.push_back(raw.run);
+      }
     }
     all.push_back(std::move(batch));
   } while (row != rows_.end());

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "fleet/collector/place_labels.h"
+#include "fleet/collector/raw_spool.h"
 #include "profile/format/tail.h"
 #include "store/batch.h"
 
@@ -35,15 +36,19 @@ class BatchBuilder {
   // `now_ns`: the node's clock, against which times are checked.
   void add(const profile::TailPart& part, std::int64_t now_ns);
   bool empty() const { return rows_.empty() && coverage_.empty(); }
-  // All that was added, in batches of bounded size; the builder keeps it until clear().
-  std::vector<store::Batch> batches(const BatchFacts& facts) const;
+  // The run of a capture, with the labels of its place.
+  store::BatchRun describe(const ProcessInfo* process, const std::string& build, int ordinal);
+  // All that was added, in batches of bounded size; the builder keeps it until clear(). The first
+  // has the pointers of `raws`.
+  std::vector<store::Batch> batches(const BatchFacts& facts,
+                                    const std::vector<RawCapture>& raws = {}) const;
   void clear();
 
  private:
   using RowKey = std::tuple<std::int64_t, std::string, std::string, std::string, std::string,
                             std::uint32_t, std::uint32_t>;
   std::uint32_t device_of(const DeviceInfo& device);
-  std::uint32_t run_of(const profile::TailPart& part, const std::string& build, int ordinal);
+  std::uint32_t index_of(store::BatchRun run);
   const std::string& name_of(const std::string& raw);
   void add_row(const KernelRow& row, double measured, std::int64_t hour_ns, std::uint32_t device,
                std::uint32_t run);

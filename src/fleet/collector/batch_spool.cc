@@ -249,6 +249,11 @@ Status BatchSpool::bury(const WaitingBatch& batch) {
   return Status::ok();
 }
 
+void BatchSpool::add_shed(const std::string& cause, std::uint64_t raw_bytes) {
+  const std::lock_guard lock(mutex_);
+  count_shed(cause, 0, 0, raw_bytes);
+}
+
 BatchSpool::Totals BatchSpool::totals() const {
   const std::lock_guard lock(mutex_);
   return {waiting_.size(), waiting_bytes_, committed_, sent_, dead_, shed_};

@@ -67,6 +67,10 @@ class BatchSpool {
   // The server will never take it: into `dead/`, for a person.
   Status bury(const WaitingBatch& batch);
 
+  // What is given up elsewhere on this node; the next batch states it.
+  void add_shed(const std::string& cause, std::uint64_t raw_bytes);
+  std::uint64_t max_bytes() const { return options_.max_bytes; }
+
   struct Totals {
     std::uint64_t waiting = 0, waiting_bytes = 0;
     std::uint64_t committed = 0, sent = 0, dead = 0;  // batches since the start

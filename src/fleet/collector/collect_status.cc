@@ -103,6 +103,12 @@ std::string CollectStatus::metrics() const {
   text += labelled("purlin_collect_shed_batches", "Batches that were given up, since the boot.",
                    shed_batches);
   text += labelled("purlin_collect_shed_rows", "Their rows, since the boot.", shed_rows);
+  gauge("purlin_collect_waiting_raw_bytes", "Bytes of raw profiles that are not sent yet.",
+        number(facts.raws.waiting_bytes));
+  counter("purlin_collect_sent_raws_total", "Raw profiles that the server has.",
+          number(facts.raws.sent));
+  text += labelled("purlin_collect_shed_raw_bytes", "Bytes of raw profiles that were given up.",
+                   facts.raws.shed_bytes);
   gauge("purlin_collect_clock_offset_seconds", "Clock of the server less this one.",
         static_cast<double>(facts.shipped.clock_offset_ns) / 1e9);
   counter("purlin_collect_cpu_seconds_total", "CPU time of the collector.", state.cpu_s);

@@ -7,6 +7,7 @@
 #include "base/time.h"
 #include "fleet/collector/batch_spool.h"
 #include "fleet/collector/collector.h"
+#include "fleet/collector/raw_spool.h"
 #include "fleet/collector/shipper.h"
 #include "fleet/endpoint.h"
 
@@ -17,6 +18,7 @@ namespace purlin::fleet {
 struct CollectFacts {
   CollectorState state;
   BatchSpool::Totals spool;
+  RawSpool::Totals raws;
   ShipperCounts shipped;
   double period_s = 10;
 };

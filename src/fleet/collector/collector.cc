@@ -70,6 +70,7 @@ Status Collector::look() {
   const std::int64_t now_ns = clock_.wall_ns();
   follow(finder_.look());
   for (auto& [key, followed] : followed_) read(followed, now_ns);
+  shed_raws();
   const Status committed = commit(now_ns);
   if (committed.is_ok()) drop_ended();
   first_look_ = false;
@@ -121,6 +122,7 @@ void Collector::read(Followed& followed, std::int64_t now_ns) {
     return;
   }
   followed.seen_bytes = bytes->size();
+  followed.took = followed.took || !parts->empty();
   for (const profile::TailPart& part : *parts) take(followed, part, now_ns);
 }
 
@@ -146,17 +148,20 @@ ReadMarks Collector::marks() const {
 
 // The builder keeps what could not be written: the next commit takes it.
 Status Collector::commit(std::int64_t now_ns) {
+  const std::vector<RawCapture> pointers =
+      options_.raws == nullptr ? std::vector<RawCapture>() : options_.raws->pointers();
   std::vector<store::Batch> batches;
-  if (!builder_.empty()) {
+  if (!builder_.empty() || !pointers.empty()) {
     const double cpu_ns = process_cpu_s() * 1e9;
     BatchFacts facts{options_.node, begin_ns_, now_ns, cpu_ns - cpu_before_ns_,
                      process_rss_bytes()};
-    batches = builder_.batches(facts);
+    batches = builder_.batches(facts, pointers);
   }
   std::uint64_t rows = 0;
   for (const store::Batch& batch : batches) rows += batch.rows.size();
   PURLIN_TRY(spool_.commit(std::move(batches), marks()));
   builder_.clear();
+  if (!pointers.empty()) options_.raws->forget(pointers);
   begin_ns_ = now_ns;
   cpu_before_ns_ = process_cpu_s() * 1e9;
   state_.rows += rows;
@@ -171,17 +176,55 @@ Status Collector::stop(const std::string& key) {
   return options_.stop(found->second.capture, process == nullptr ? 0 : process->pid);
 }
 
+bool Collector::has_ended(const Followed& followed, std::int64_t now_ns) const {
+  return followed.tail->is_final() ||
+         ((followed.gone || is_old(followed.capture, now_ns)) && !has_writer(followed.capture));
+}
+
+// Of captures that ended: what is written now has no address yet.
+void Collector::offer_raw(Followed& followed) {
+  RawSpool* const raws = options_.raws;
+  if (raws == nullptr || std::exchange(followed.offered, true) || followed.unusable) return;
+  const ProcessInfo* const process = followed.tail->process();
+  const Result<profile::Bytes> bytes = bytes_of(followed.capture);
+  if (!bytes.is_ok() || process == nullptr || followed.tail->sealed_ns() == 0) return;
+  RawCapture raw;
+  raw.pointer.begin_ns = process->start_ns;
+  raw.pointer.end_ns = std::max(process->start_ns, followed.tail->sealed_ns());
+  raw.pointer.kind = "profile";
+  raw.run = builder_.describe(process, followed.tail->environment().build, -1);
+  if (!raws->wants(raw.run, bytes->size(), raw.pointer.end_ns)) return;
+  std::string buffer;
+  const Result<std::string_view> all =
+      bytes->read(0, static_cast<std::size_t>(bytes->size()), buffer);
+  const Status added = all.is_ok() ? raws->add(*all, std::move(raw)) : all.status();
+  if (!added.is_ok()) log_.warn("a raw profile is left out: {}", added.message());
+}
+
+// Batches come first: raw profiles have what batches leave of the room.
+void Collector::shed_raws() {
+  if (options_.raws == nullptr) return;
+  const std::uint64_t waiting = spool_.totals().waiting_bytes;
+  options_.raws->make_room(spool_.max_bytes() > waiting ? spool_.max_bytes() - waiting : 0);
+  for (const auto& [cause, bytes] : options_.raws->totals().shed_bytes) {
+    std::uint64_t& known = raws_shed_[cause];
+    if (bytes > known) spool_.add_shed(cause, bytes - known);
+    known = bytes;
+  }
+}
+
 // Only after a commit: what was read is then safe. The mark of a file that is gone goes with the
 // next commit.
 void Collector::drop_ended() {
   const std::int64_t now_ns = clock_.wall_ns();
   for (auto at = followed_.begin(); at != followed_.end();) {
-    const Followed& followed = at->second;
+    Followed& followed = at->second;
     const FoundCapture& capture = followed.capture;
-    const bool ended = followed.tail->is_final() ||
-                       ((followed.gone || is_old(capture, now_ns)) && !has_writer(capture));
+    const bool ended = has_ended(followed, now_ns);
     const bool removes = options_.remove_read && capture.is_watched_folder && !followed.unusable &&
                          !followed.gone && ended;
+    // One that stays was offered before a restart, if nothing was read since.
+    if (ended && (followed.took || removes)) offer_raw(followed);
     if (removes && remove_file(join_path(capture.folder, capture.name)).is_ok()) ++state_.removed;
     if (ended && (followed.gone || removes)) {
       budget_.forget(at->first);

@@ -12,6 +12,7 @@
 #include "fleet/collector/batch_builder.h"
 #include "fleet/collector/batch_spool.h"
 #include "fleet/collector/budget_watch.h"
+#include "fleet/collector/raw_spool.h"
 #include "fleet/collector/spool_finder.h"
 #include "profile/format/tail.h"
 
@@ -33,6 +34,7 @@ struct CollectorOptions {
   // Asks a process to record nothing (fleet/collector/stop_capture.h); tests give another one.
   std::function<Status(const FoundCapture& capture, std::int64_t pid)> stop = nullptr;
   profile::TailLimits tail{.max_rows = 50'000};
+  RawSpool* raws = nullptr;  // gets whole captures; outlives the collector
 };
 
 struct CollectorState {
@@ -61,7 +63,7 @@ class Collector {
     FoundCapture capture;
     std::unique_ptr<profile::ProfileTail> tail;
     std::uint64_t seen_bytes = 0;
-    bool unusable = false, gone = false;
+    bool unusable = false, gone = false, took = false, offered = false;
   };
   void follow(std::vector<FoundCapture> found);
   void read(Followed& followed, std::int64_t now_ns);
@@ -69,6 +71,9 @@ class Collector {
   Status commit(std::int64_t now_ns);
   ReadMarks marks() const;
   void drop_ended();
+  bool has_ended(const Followed& followed, std::int64_t now_ns) const;
+  void offer_raw(Followed& followed);
+  void shed_raws();
   Status stop(const std::string& key);
   void publish(const Status& status, std::int64_t now_ns);
 
@@ -80,6 +85,7 @@ class Collector {
   BatchBuilder builder_;
   BudgetWatch budget_;
   std::map<std::string, Followed> followed_;
+  std::map<std::string, std::uint64_t> raws_shed_;  // bytes by cause that the spool knows
   bool first_look_ = true;
   std::int64_t begin_ns_ = 0;  // of what the builder holds
   double cpu_before_ns_ = 0;

@@ -5,6 +5,7 @@
 #include "blobs/curl_http.h"
 #include "fleet/collector/stop_capture.h"
 
+#include <algorithm>
 #include <unistd.h>
 
 namespace purlin::fleet {
@@ -34,6 +35,11 @@ Result<std::unique_ptr<Node>> Node::open(NodeOptions options, Clock& clock, Log&
   if (!lock.is_ok()) return lock.status();
   std::unique_ptr<Node> node(new Node(std::move(options), std::move(lock).value()));
   PURLIN_ASSIGN(node->spool_, BatchSpool::open(node->options_.spool, machine_boot()));
+  RawSpoolOptions raws;
+  raws.directory = join_path(folder, "raw");
+  raws.bytes_per_hour = node->options_.raw_bytes_per_hour;
+  raws.max_bytes = std::min(raws.max_bytes, node->options_.spool.max_bytes / 4);
+  PURLIN_ASSIGN(node->raws_, RawSpool::open(std::move(raws)));
   if (node->spool_->was_lost())
     log.warn("'{}' was damaged: captures are read from their present ends on", folder);
   PURLIN_ASSIGN(node->kubelet_, blobs::make_curl_http());
@@ -43,10 +49,12 @@ Result<std::unique_ptr<Node>> Node::open(NodeOptions options, Clock& clock, Log&
     collector.stop = [](const FoundCapture& capture, std::int64_t pid) {
       return stop_capture(capture.folder, pid, capture.owner);
     };
+  collector.raws = node->raws_.get();
   node->collector_ =
       std::make_unique<Collector>(std::move(collector), *node->spool_, *node->places_, clock, log);
   ShipperOptions to;
   to.server = node->options_.server;
+  to.raws = node->raws_.get();
   if (const std::string file = node->options_.token_file; !file.empty())
     to.token = [file] { return std::string(trim(read_file(file, kMaxTokenBytes).value_or(""))); };
   PURLIN_ASSIGN(std::unique_ptr<blobs::HttpClient> http, blobs::make_curl_http());
@@ -56,7 +64,8 @@ Result<std::unique_ptr<Node>> Node::open(NodeOptions options, Clock& clock, Log&
 }
 
 CollectFacts Node::facts() const {
-  return {collector_->state(), spool_->totals(), shipper_->counts(), options_.period_s};
+  return {collector_->state(), spool_->totals(), raws_->totals(), shipper_->counts(),
+          options_.period_s};
 }
 
 }  // namespace purlin::fleet

@@ -9,6 +9,7 @@
 #include "fleet/collector/collect_status.h"
 #include "fleet/collector/collector.h"
 #include "fleet/collector/place_labels.h"
+#include "fleet/collector/raw_spool.h"
 #include "fleet/collector/shipper.h"
 
 #include <memory>
@@ -20,6 +21,7 @@ namespace purlin::fleet {
 struct NodeOptions {
   CollectorOptions collector;
   BatchSpoolOptions spool;
+  std::uint64_t raw_bytes_per_hour = RawSpoolOptions().bytes_per_hour;  // 0: none are sent
   PlaceLabelsOptions places;
   std::string server, token_file;
   double period_s = 10;
@@ -35,6 +37,7 @@ class Node {
   Collector& collector() { return *collector_; }
   Shipper& shipper() { return *shipper_; }
   BatchSpool& spool() { return *spool_; }
+  RawSpool& raws() { return *raws_; }
   CollectFacts facts() const;
 
  private:
@@ -42,6 +45,7 @@ class Node {
   const NodeOptions options_;
   const FileLock lock_;
   std::unique_ptr<BatchSpool> spool_;
+  std::unique_ptr<RawSpool> raws_;
   std::unique_ptr<blobs::HttpClient> kubelet_;
   std::unique_ptr<PlaceLabels> places_;
   std::unique_ptr<Collector> collector_;

@@ -30,7 +30,10 @@ Shipper::Shipper(ShipperOptions options, std::unique_ptr<blobs::HttpClient> http
 double Shipper::step() {
   for (int i = 0; i < kMaxInOneStep; ++i) {
     const std::optional<WaitingBatch> batch = spool_.next_to_send();
-    if (!batch) return kIdleS;
+    if (!batch) {
+      send_raw();
+      return kIdleS;
+    }
     if (send(*batch) == Outcome::kLater) return pause_s_;
   }
   return 0;
@@ -46,16 +49,54 @@ Shipper::Outcome Shipper::send(const WaitingBatch& batch) {
   const std::int64_t before_ns = clock_.wall_ns();
   blobs::HttpRequest request{"POST", options_.server + "/v1/batches", {}, *bytes, kRequestTimeoutS};
   request.max_bytes = 64 << 10;
-  request.headers = {{"Content-Type", "application/zstd"},
-                     {"X-Purlin-Batch", batch.hash},
-                     {"X-Purlin-Sent", std::to_string(before_ns)}};
-  if (const std::string token = options_.token ? options_.token() : ""; !token.empty())
-    request.headers.emplace_back("Authorization", "Bearer " + token);
+  request.headers = headers();
+  request.headers.emplace_back("Content-Type", "application/zstd");
+  request.headers.emplace_back("X-Purlin-Batch", batch.hash);
+  request.headers.emplace_back("X-Purlin-Sent", std::to_string(before_ns));
   const Result<blobs::HttpResponse> response = http_->send(request);
   last_status_.store(response.is_ok() ? response->status : 0);
   if (!response.is_ok()) return fail(response.status().message(), 0);
   learn_clock(*response, before_ns, clock_.wall_ns());
   return settle(batch, *response);
+}
+
+blobs::HttpHeaders Shipper::headers() const {
+  const std::string token = options_.token ? options_.token() : "";
+  return token.empty() ? blobs::HttpHeaders()
+                       : blobs::HttpHeaders{{"Authorization", "Bearer " + token}};
+}
+
+// One between two looks for batches.
+void Shipper::send_raw() {
+  if (options_.raws == nullptr || clock_.monotonic_ns() < raws_after_ns_) return;
+  const std::optional<RawCapture> raw = options_.raws->next_to_send();
+  if (!raw) return;
+  const Result<std::string> bytes = options_.raws->read(*raw);
+  if (!bytes.is_ok()) return options_.raws->give_up(*raw, "raw_damaged");
+  blobs::HttpRequest request{
+      "PUT", options_.server + "/v1/raw/" + raw->pointer.sha256, {}, *bytes, kRequestTimeoutS};
+  request.max_bytes = 64 << 10;
+  request.headers = headers();
+  request.headers.emplace_back("Content-Type", "application/octet-stream");
+  const Result<blobs::HttpResponse> response = http_->send(request);
+  if (!response.is_ok()) return put_off_raws(response.status().message());
+  // An older server has no place for them (404, 405).
+  if (is_final_refusal(response->status) || response->status == 404 || response->status == 405)
+    return options_.raws->give_up(*raw, "raw_refused");
+  if (response->status != 204 && response->status != 200)
+    return put_off_raws(fmt::format("it answers {} {}", response->status, trim(response->body)));
+  if (const Status sent = options_.raws->sent(*raw); !sent.is_ok())
+    return put_off_raws(sent.message());
+  raw_failures_in_row_ = 0;
+}
+
+void Shipper::put_off_raws(std::string_view reason) {
+  if (raw_failures_in_row_ == 0)
+    log_.warn("{} does not take a raw profile: {}", options_.server, reason);
+  raw_failures_in_row_ = std::min(raw_failures_in_row_ + 1, 20);
+  const double pause_s = std::min(kLongestPauseS, std::exp2(raw_failures_in_row_));
+  raws_after_ns_ =
+      clock_.monotonic_ns() + static_cast<std::int64_t>(pause_s * random_.uniform(0.5, 1) * 1e9);
 }
 
 Shipper::Outcome Shipper::settle(const WaitingBatch& batch, const blobs::HttpResponse& response) {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shipper: sends the batches of a BatchSpool to a server, the oldest first, one at a time.
+// Shipper: sends the batches of a BatchSpool to a server, the oldest first, one at a time; and the
+// raw profiles of a RawSpool when no batch waits.
 //
 // A batch leaves the spool when the server has it durably (204, also for a duplicate). One that the
 // server will never take (400, 413, 422) is buried. All else is tried again: after Retry-After, or
 // after pauses that grow to two minutes, drawn at random so that the nodes of a fleet do not return
-// together. Owner and thread: the caller of step(). Failure: none; the state shows it.
+// together. A raw profile that fails waits for its own pause, and batches do not. Owner and thread:
+// the caller of step(). Failure: none; the state shows it.
 #pragma once
 
 #include "base/log.h"
@@ -12,6 +14,7 @@
 #include "base/time.h"
 #include "blobs/http.h"
 #include "fleet/collector/batch_spool.h"
+#include "fleet/collector/raw_spool.h"
 
 #include <atomic>
 #include <functional>
@@ -23,6 +26,7 @@ namespace purlin::fleet {
 struct ShipperOptions {
   std::string server;                            // "https://fleet:8717"
   std::function<std::string()> token = nullptr;  // read for each request: it may change
+  RawSpool* raws = nullptr;                      // outlives the shipper
 };
 
 struct ShipperCounts {
@@ -46,6 +50,9 @@ class Shipper {
   Outcome send(const WaitingBatch& batch);
   Outcome settle(const WaitingBatch& batch, const blobs::HttpResponse& response);
   Outcome fail(std::string_view reason, double at_least_s);
+  void send_raw();
+  void put_off_raws(std::string_view reason);
+  blobs::HttpHeaders headers() const;
   void learn_clock(const blobs::HttpResponse& response, std::int64_t before_ns,
                    std::int64_t after_ns);
 
@@ -55,7 +62,8 @@ class Shipper {
   Clock& clock_;
   Log& log_;
   Random random_;
-  int failures_in_row_ = 0;
+  int failures_in_row_ = 0, raw_failures_in_row_ = 0;
+  std::int64_t raws_after_ns_ = 0;  // monotonic
   double pause_s_ = 0;
   std::string said_;
   std::atomic<std::uint64_t> sent_{0}, duplicates_{0}, refused_{0}, failures_{0};

@@ -39,10 +39,12 @@ class ProfileTail {
   ProfileTail& operator=(const ProfileTail&) = delete;
 
   Result<std::vector<TailPart>> read(const Bytes& bytes);
-  std::uint64_t offset() const { return offset_; }  // the end of the last seal that was read
-  bool is_final() const { return final_; }          // the writer ended in order
+  std::uint64_t offset() const { return offset_; }       // the end of the last seal that was read
+  std::int64_t sealed_ns() const { return sealed_ns_; }  // wall clock of the last seal; 0: none
+  bool is_final() const { return final_; }               // the writer ended in order
   // The process that the file states; none before the first read.
   const ProcessInfo* process() const;
+  const Environment& environment() const { return head_.environment; }
 
  private:
   Status check_header(const Bytes& bytes) const;

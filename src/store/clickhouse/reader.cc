@@ -267,7 +267,7 @@ Result<std::vector<CoverageCell>> ClickhouseReader::coverage(const Filter& filte
                 dictionary_.fields(why), amounts);
     }
   }
-  return table.cells();
+  return std::move(table).cells();
 }
 
 // Sequences from the rows that name batches, the rest from what each node said last in a day.

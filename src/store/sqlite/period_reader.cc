@@ -12,8 +12,8 @@ namespace purlin::store {
 namespace {
 
 constexpr std::int64_t kMaxIds = 1 << 28;
-// Of the slots of one file: 100,000 rows take 10 to 20 MB.
-constexpr std::size_t kMaxCachedBytes = std::size_t{96} << 20;
+// Of the slots of one file: 100,000 rows take 10 to 20 MB. LiveSlots have what many ask for.
+constexpr std::size_t kMaxCachedBytes = std::size_t{32} << 20;
 
 }  // namespace
 
@@ -51,6 +51,11 @@ void PeriodReader::end() {
   one_row_.reset();
   if (in_snapshot_) (void)database_.execute("COMMIT");
   in_snapshot_ = false;
+}
+
+Status PeriodReader::renew() {
+  end();
+  return begin();
 }
 
 Status PeriodReader::refresh() {
@@ -146,16 +151,27 @@ Result<std::vector<std::pair<int, std::int64_t>>> PeriodReader::folded() {
   }
 }
 
-std::vector<char> PeriodReader::matching(const Filter& filter) const {
-  std::vector<char> matches(series_.size(), 1);
-  matches[0] = 0;
+PeriodReader::MatchingEntries PeriodReader::matching_entries(const Filter& filter) const {
+  MatchingEntries matching;
   for (std::size_t kind = 0; kind < kSeriesKinds; ++kind) {
     const KindFilter asked(filter, static_cast<Kind>(kind));
     if (asked.any()) continue;
-    std::vector<char> good(entries_.size(), 0);
+    std::vector<char>& good = matching[kind];
+    good.assign(entries_.size(), 0);
     for (std::size_t id = 0; id < entries_.size(); ++id)
       good[id] = entries_[id].kind == static_cast<Kind>(kind) && asked.matches(entries_[id].fields);
-    for (std::size_t id = 1; id < series_.size(); ++id) matches[id] &= good[series_[id][kind]];
+  }
+  return matching;
+}
+
+std::vector<char> PeriodReader::matching(const Filter& filter) const {
+  std::vector<char> matches(series_.size(), 1);
+  matches[0] = 0;
+  const MatchingEntries good = matching_entries(filter);
+  for (std::size_t kind = 0; kind < kSeriesKinds; ++kind) {
+    if (good[kind].empty()) continue;
+    for (std::size_t id = 1; id < series_.size(); ++id)
+      matches[id] &= good[kind][series_[id][kind]];
   }
   return matches;
 }

@@ -39,6 +39,7 @@ class PeriodReader {
 
   Status begin();  // also reads what was added to dictionary and series
   void end();
+  Status renew();  // a newer state, if there is one
 
   Level level() const { return level_; }
   std::int64_t period_ns() const { return period_ns_; }
@@ -52,10 +53,17 @@ class PeriodReader {
   void forget();
   // Which series match: a byte for each.
   std::vector<char> matching(const Filter& filter) const;
+  // Which entries match, by kind; empty: all do.
+  using MatchingEntries = std::array<std::vector<char>, kSeriesKinds>;
+  MatchingEntries matching_entries(const Filter& filter) const;
 
   // Calls use(row) for each row of the slots whose series matches; an error it returns ends it.
   template <class Use>
   Status scan(int first_slot, int last_slot, const std::vector<char>& matching, Use use);
+  // All rows of a slot, which is not remembered.
+  template <class Use>
+  Status scan_file(int slot, const std::vector<char>& matching, Use use);
+  Result<std::int64_t> slot_revision(int slot);
   template <class Use>
   Status scan_coverage(int first_slot, int last_slot, Use use);
   Result<std::vector<NodeState>> sources();
@@ -82,10 +90,7 @@ class PeriodReader {
   Status scan_slot(const Slot& slot, const std::vector<char>& matching, Use use);
   template <class Use>
   Status look_up(int slot, const std::vector<std::uint32_t>& wanted, Use use);
-  template <class Use>
-  Status scan_file(int slot, const std::vector<char>& matching, Use use);
   Status refresh();
-  Result<std::int64_t> slot_revision(int slot);
   Result<bool> next_row(Statement& statement, Row& row);
   Status check_rows(StoreCheck& result);
 

@@ -71,6 +71,9 @@ Status PeriodWriter::prepare() {
   PURLIN_TRY(prepare(put_row_,
                      "REPLACE INTO rollup(slot, series, launches, recorded, sum_ns, sketch) "
                      "VALUES(?1, ?2, ?3, ?4, ?5, ?6)"));
+  PURLIN_TRY(prepare(raise_,
+                     "INSERT INTO meta VALUES(?1, 1) ON CONFLICT DO UPDATE SET value = value + 1 "
+                     "RETURNING value"));
   return prepare(put_coverage_,
                  "INSERT INTO coverage VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) "
                  "ON CONFLICT DO UPDATE SET busy_ns = busy_ns + ?5, seen_ns = seen_ns + ?6, "
@@ -178,7 +181,9 @@ Result<bool> PeriodWriter::add(const HashedBatch& hashed, const BatchLabels& lab
       PURLIN_ASSIGN(key[kind], id(labels.rows[i].entries[kind]));
     }
     PURLIN_ASSIGN(const std::int64_t series, series_id(key));
-    Pending& pending = pending_[{slot_of(Level::kHours, row.hour_ns), series}];
+    const int slot = slot_of(Level::kHours, row.hour_ns);
+    if (watched_.count(slot) > 0) collect(slot, key, row);
+    Pending& pending = pending_[{slot, series}];
     pending.launches += row.duration.count();
     pending.recorded += row.recorded;
     pending.sketch.add(row.duration);
@@ -263,20 +268,55 @@ Status PeriodWriter::replace_slot(int slot, const std::vector<LabelledRow>& rows
 
 Status PeriodWriter::commit() {
   PURLIN_TRY(flush());
-  constexpr const char* kRaise =
-      "INSERT INTO meta VALUES('{}', 1) ON CONFLICT DO UPDATE SET value = value + 1";
-  PURLIN_TRY(database_.execute(fmt::format(kRaise, "revision").c_str()));
-  for (const int slot : changed_)
-    PURLIN_TRY(database_.execute(fmt::format(kRaise, fmt::format("slot {}", slot)).c_str()));
+  PURLIN_TRY(raise_revision("revision").status());
+  std::vector<Change> changes;
+  for (const int slot : changed_) {
+    PURLIN_ASSIGN(const std::int64_t revision, raise_revision(fmt::format("slot {}", slot)));
+    changes.push_back(change_of(slot, revision));
+  }
   PURLIN_TRY(transaction_->commit());
   transaction_.reset();
   changed_.clear();
+  added_.clear();
+  changes_ = std::move(changes);
   return Status::ok();
+}
+
+Result<std::int64_t> PeriodWriter::raise_revision(const std::string& key) {
+  raise_.bind(1, std::string_view(key));
+  PURLIN_ASSIGN(const bool found, raise_.step());
+  const std::int64_t revision = found ? raise_.integer(0) : 0;
+  PURLIN_TRY(found ? raise_.run() : Status::ok());
+  return revision;
+}
+
+// Over all GPUs: a question that tells them apart reads the file.
+void PeriodWriter::collect(int slot, SeriesKey key, const BatchRow& row) {
+  key[static_cast<std::size_t>(Kind::kUnit)] = 0;
+  Pending& into = added_[slot][key];
+  into.launches += row.duration.count();
+  into.recorded += row.recorded;
+  into.sketch.add(row.duration);
+}
+
+PeriodWriter::Change PeriodWriter::change_of(int slot, std::int64_t revision) {
+  Change change{slot, revision, std::nullopt};
+  if (watched_.count(slot) == 0) return change;
+  change.added.emplace();
+  for (const auto& [key, row] : added_[slot]) {
+    LiveSlots::Added& one = change.added->emplace_back();
+    for (std::size_t i = 0; i < key.size(); ++i) one.ids[i] = static_cast<std::uint32_t>(key[i]);
+    one.launches = row.launches;
+    one.recorded = row.recorded;
+    one.sketch = row.sketch.sketch();
+  }
+  return change;
 }
 
 void PeriodWriter::roll_back() {
   pending_.clear();
   changed_.clear();
+  added_.clear();
   texts_.clear();
   series_.clear();
   transaction_.reset();

@@ -12,7 +12,7 @@ namespace purlin::store {
 namespace {
 
 constexpr std::size_t kMaxOpenFiles = 40;
-constexpr std::size_t kMaxCachedBytesOfAll = std::size_t{128} << 20;
+constexpr std::size_t kMaxCachedBytesOfAll = std::size_t{48} << 20;
 
 // The file's state stays the same until the end of the scope.
 struct Snapshot {
@@ -21,6 +21,12 @@ struct Snapshot {
   Snapshot& operator=(const Snapshot&) = delete;
   ~Snapshot() { reader.end(); }
   PeriodReader& reader;
+};
+
+using EntryIds = PeriodReader::SeriesRow;
+
+struct EntryIdsHash {
+  std::size_t operator()(const EntryIds& ids) const { return hash64(ids.data(), sizeof ids); }
 };
 
 // The group of each series in one slot's step. It is found by the ids of its entries: by their
@@ -33,23 +39,27 @@ class SeriesGroups {
   void begin_step(std::int64_t begin_ns) {
     if (begin_ns == begin_ns_) return;
     begin_ns_ = begin_ns;
-    of_series_.assign(reader_.series().size(), -1);
+    of_series_.assign(reader_.series().size(), kUnknown);
+    of_entry_.assign(reader_.entries().size(), kUnknown);
     by_ids_.clear();
   }
   std::size_t of(std::uint32_t series) {
     std::int64_t& known = of_series_[series];
-    if (known < 0) known = static_cast<std::int64_t>(find(reader_.series()[series]));
+    if (known == kUnknown) known = static_cast<std::int64_t>(of(reader_.series()[series]));
     return static_cast<std::size_t>(known);
+  }
+  std::size_t of(const EntryIds& row) {
+    const std::vector<Kind>& kinds = grouping_.kinds();
+    if (kinds.size() != 1) return find(row);
+    const std::uint32_t entry = row[static_cast<std::size_t>(kinds[0])];
+    if (of_entry_[entry] == kUnknown) of_entry_[entry] = static_cast<std::int64_t>(find(row));
+    return static_cast<std::size_t>(of_entry_[entry]);
   }
 
  private:
-  struct Hash {
-    std::size_t operator()(const PeriodReader::SeriesRow& ids) const {
-      return hash64(ids.data(), sizeof ids);
-    }
-  };
-  std::size_t find(const PeriodReader::SeriesRow& row) {
-    PeriodReader::SeriesRow ids = {};
+  static constexpr std::int64_t kUnknown = -1;
+  std::size_t find(const EntryIds& row) {
+    EntryIds ids = {};
     for (const Kind kind : grouping_.kinds())
       ids[static_cast<std::size_t>(kind)] = row[static_cast<std::size_t>(kind)];
     if (const auto known = by_ids_.find(ids); known != by_ids_.end()) return known->second;
@@ -64,9 +74,39 @@ class SeriesGroups {
   const PeriodReader& reader_;
   Grouping& grouping_;
   std::int64_t begin_ns_ = -1;
-  std::vector<std::int64_t> of_series_;
-  std::unordered_map<PeriodReader::SeriesRow, std::size_t, Hash> by_ids_;
+  std::vector<std::int64_t> of_series_, of_entry_;  // entries of the one kind that groups differ by
+  std::unordered_map<EntryIds, std::size_t, EntryIdsHash> by_ids_;
 };
+
+// Calls use(row) for the rows of an hour in memory whose entries match.
+template <class Use>
+Status scan_live(const LiveSlots::Table& table, const PeriodReader::MatchingEntries& matching,
+                 Use use) {
+  std::vector<std::size_t> asked;
+  for (std::size_t kind = 0; kind < matching.size(); ++kind)
+    if (!matching[kind].empty()) asked.push_back(kind);
+  for (const LiveSlots::Row& row : table.rows()) {
+    const bool matches = std::all_of(asked.begin(), asked.end(), [&](std::size_t kind) {
+      return matching[kind][row.ids[kind]] != 0;
+    });
+    if (matches) PURLIN_TRY(use(row));
+  }
+  return Status::ok();
+}
+
+template <class Row>
+Status add_row(const Row& row, bool totals, bool sketches, Group& group, const PeriodReader& reader,
+               int slot) {
+  if (totals) {
+    group.launches += row.launches;
+    group.recorded += row.recorded;
+    group.sum_ns += row.sum_ns;
+  }
+  if (sketches && !group.sketch.add(std::string_view(row.sketch)))
+    return error(Code::kCorrupt, "{}: a sketch in slot {} is damaged; run `purlin store check`",
+                 reader.path(), slot);
+  return Status::ok();
+}
 
 }  // namespace
 
@@ -140,7 +180,61 @@ void SqliteReader::limit_memory(const PeriodReader& last) {
     if (reader.get() != &last) reader->forget();
 }
 
+Result<bool> SqliteReader::use_live(PeriodReader& reader, const Part& part, int slot,
+                                    const std::function<Status(const LiveSlots::Table&)>& use) {
+  const auto load = [&]() -> Result<LiveSlots::Table> {
+    PURLIN_TRY(reader.renew());
+    PURLIN_ASSIGN(const std::int64_t revision, reader.slot_revision(slot));
+    LiveSlots::Table table(revision);
+    PURLIN_TRY(
+        reader.scan_file(slot, reader.matching({}), [&](const PeriodReader::Row& row) -> Status {
+          EntryIds ids = reader.series()[row.series];
+          ids[static_cast<std::size_t>(Kind::kUnit)] = 0;
+          if (table.add(ids, row.launches, row.recorded, row.sketch)) return Status::ok();
+          return error(
+              Code::kCorrupt,
+              "{}: the sketch of series {} in slot {} is damaged; run `purlin store check`",
+              reader.path(), row.series, slot);
+        }));
+    return table;
+  };
+  return live_->use(folder_.path(part.level, part.period_ns), slot, load,
+                    [&](const LiveSlots::Table& table) -> Status {
+                      if (table.last_entry() >= reader.entries().size())
+                        PURLIN_TRY(reader.renew());  // the file has what the rows name
+                      if (table.last_entry() >= reader.entries().size())
+                        return error(Code::kCorrupt, "{}: rows name entry {}, which is not there",
+                                     reader.path(), table.last_entry());
+                      return use(table);
+                    });
+}
+
 Status SqliteReader::walk_part(PeriodReader& reader, const Part& part, const Filter& filter,
+                               Grouping& grouping, const Wanted& wanted) {
+  if (!may_be_live(part, filter, grouping.needs_unit()))
+    return walk_file(reader, part, filter, grouping, wanted);
+  for (int slot = part.first_slot; slot <= part.last_slot; ++slot) {
+    const auto use = [&](const LiveSlots::Table& table) -> Status {
+      SeriesGroups groups(reader, grouping);
+      groups.begin_step(point_of(grouping.step(), slot_begin(part.level, part.period_ns, slot)));
+      return scan_live(table, reader.matching_entries(filter), [&](const LiveSlots::Row& row) {
+        const std::size_t number = groups.of(row.ids);
+        if (wanted.groups != nullptr &&
+            (number >= wanted.groups->size() || (*wanted.groups)[number] == 0))
+          return Status::ok();
+        return add_row(row, wanted.totals, wanted.sketches, grouping.groups()[number], reader,
+                       slot);
+      });
+    };
+    PURLIN_ASSIGN(const bool done, use_live(reader, part, slot, use));
+    if (!done)
+      PURLIN_TRY(
+          walk_file(reader, {part.level, part.period_ns, slot, slot}, filter, grouping, wanted));
+  }
+  return Status::ok();
+}
+
+Status SqliteReader::walk_file(PeriodReader& reader, const Part& part, const Filter& filter,
                                Grouping& grouping, const Wanted& wanted) {
   SeriesGroups groups(reader, grouping);
   std::vector<char> matching = reader.matching(filter);
@@ -156,18 +250,8 @@ Status SqliteReader::walk_part(PeriodReader& reader, const Part& part, const Fil
       part.first_slot, part.last_slot, matching, [&](const PeriodReader::Row& row) -> Status {
         groups.begin_step(
             point_of(grouping.step(), slot_begin(part.level, part.period_ns, row.slot)));
-        Group& group = grouping.groups()[groups.of(row.series)];
-        if (wanted.totals) {
-          group.launches += row.launches;
-          group.recorded += row.recorded;
-          group.sum_ns += row.sum_ns;
-        }
-        if (wanted.sketches && !group.sketch.add(row.sketch))
-          return error(
-              Code::kCorrupt,
-              "{}: the sketch of series {} in slot {} is damaged; run `purlin store check`",
-              reader.path(), row.series, row.slot);
-        return Status::ok();
+        return add_row(row, wanted.totals, wanted.sketches,
+                       grouping.groups()[groups.of(row.series)], reader, row.slot);
       });
 }
 
@@ -210,7 +294,7 @@ Result<std::vector<CoverageCell>> SqliteReader::coverage(const Filter& filter, S
       return Status::ok();
     }));
   }
-  return table.cells();
+  return std::move(table).cells();
 }
 
 Result<std::vector<NodeState>> SqliteReader::nodes() {
@@ -238,13 +322,25 @@ Result<std::vector<std::string>> SqliteReader::values(Dimension dimension, const
     if (reader == nullptr) continue;
     const Snapshot snapshot(*reader);
     PURLIN_TRY(reader->begin());
-    std::vector<char> named(reader->entries().size(), 0);
-    PURLIN_TRY(reader->scan(part.first_slot, part.last_slot, reader->matching(filter),
-                            [&](const PeriodReader::Row& row) {
-                              const auto& entries = reader->series()[row.series];
-                              named[entries[static_cast<std::size_t>(place.kind)]] = 1;
-                              return Status::ok();
-                            }));
+    std::vector<char> named;
+    const auto name = [&](const EntryIds& ids) {
+      named.resize(reader->entries().size(), 0);
+      named[ids[static_cast<std::size_t>(place.kind)]] = 1;
+      return Status::ok();
+    };
+    for (int slot = part.first_slot; slot <= part.last_slot; ++slot) {
+      bool done = false;
+      if (may_be_live(part, filter, place.kind == Kind::kUnit)) {
+        PURLIN_ASSIGN(done, use_live(*reader, part, slot, [&](const LiveSlots::Table& table) {
+                        return scan_live(table, reader->matching_entries(filter),
+                                         [&](const LiveSlots::Row& row) { return name(row.ids); });
+                      }));
+      }
+      if (!done)
+        PURLIN_TRY(reader->scan(
+            slot, slot, reader->matching(filter),
+            [&](const PeriodReader::Row& row) { return name(reader->series()[row.series]); }));
+    }
     limit_memory(*reader);
     for (std::size_t id = 1; id < named.size(); ++id) {
       const Fields& fields = reader->entries()[id].fields;

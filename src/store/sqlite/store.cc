@@ -7,6 +7,7 @@
 #include "store/sqlite/catalog.h"
 #include "store/sqlite/fold.h"
 #include "store/sqlite/folder.h"
+#include "store/sqlite/live_slots.h"
 #include "store/sqlite/period_writer.h"
 #include "store/sqlite/reader.h"
 #include "store/sqlite/schema.h"
@@ -30,7 +31,8 @@ class SqliteStore : public Store {
         options_(std::move(options)),
         lock_(std::move(lock)),
         catalog_(std::move(catalog)),
-        reader_(std::move(root)) {}
+        live_(std::make_shared<LiveSlots>()),
+        reader_(std::move(root), live_) {}
 
   std::vector<Result<Ingest>> ingest_many(const std::vector<HashedBatch>& batches) override;
   Status put_guard(const GuardResult& result) override { return catalog_.put_guard(result); }
@@ -43,7 +45,9 @@ class SqliteStore : public Store {
   Status compact() override;
   Result<StoreCheck> check() override { return check_sqlite_store(folder_.root()); }
   Result<std::uint64_t> release(const std::string& node) override;
-  Result<std::unique_ptr<Reader>> reader() override { return open_sqlite_reader(folder_.root()); }
+  Result<std::unique_ptr<Reader>> reader() override {
+    return std::unique_ptr<Reader>(std::make_unique<SqliteReader>(folder_.root(), live_));
+  }
 
   Result<std::vector<Cell>> cells(const Filter& filter, const std::vector<Dimension>& by,
                                   Step step) override {
@@ -87,6 +91,7 @@ class SqliteStore : public Store {
   const StoreOptions options_;
   const FileLock lock_;
   Catalog catalog_;
+  const std::shared_ptr<LiveSlots> live_;
   SqliteReader reader_;
   std::list<std::unique_ptr<PeriodWriter>> writers_;  // the last used first
 };
@@ -108,6 +113,7 @@ Result<PeriodWriter*> SqliteStore::writer(Level level, std::int64_t ns) {
 void SqliteStore::close(Level level, std::int64_t ns) {
   const std::string path = folder_.path(level, ns);
   writers_.remove_if([&](const auto& writer) { return writer->path() == path; });
+  live_->forget(path);
   reader_.close(level, ns);
 }
 
@@ -134,6 +140,7 @@ Status SqliteStore::sort_out(const std::vector<HashedBatch>& batches, std::vecto
 Status SqliteStore::add_day(std::int64_t day, std::vector<Item>& items) {
   PURLIN_ASSIGN(PeriodWriter* const writer, this->writer(Level::kHours, day));
   PURLIN_TRY(writer->begin());
+  writer->watch(live_->known(writer->path()));
   std::vector<Item*> added;
   for (Item& item : items) {
     if (!item.waits_for(day)) continue;
@@ -145,6 +152,8 @@ Status SqliteStore::add_day(std::int64_t day, std::vector<Item>& items) {
     return Status::ok();
   }
   PURLIN_TRY(writer->commit());
+  for (PeriodWriter::Change& change : writer->take_changes())
+    live_->add(writer->path(), change.slot, change.revision, std::move(change.added));
   for (Item* item : added) item->outcome = Ingest::kStored;
   return Status::ok();
 }
