@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `purlin env`: the variables with which a program is captured without `purlin profile`.
+#include "base/byte_size.h"
 #include "base/files.h"
 #include "base/text.h"
 #include "cli/commands.h"
@@ -13,6 +14,7 @@
 namespace purlin::cli {
 namespace {
 
+constexpr std::uint64_t kLeastFileBytes = 64 << 10;
 using Variables = std::map<std::string, std::string>;
 
 // For a POSIX shell: 'it'\''s'
@@ -76,6 +78,10 @@ class Env : public Command {
     flags.option("--budget", budget_, "Share of the program's time that capture may take",
                  "PERCENT");
     flags.option("--seal-period", period_, "How often a capture is sealed", "TIME");
+    flags.option("--file-size", file_size_,
+                 {"Size at which a capture goes on in another file; 0 = never",
+                  "The collector removes files that it has read."},
+                 "SIZE");
     flags.flag("--json", json_, "Print the variables as JSON");
   }
   Result<int> run(Context& context) override {
@@ -91,6 +97,11 @@ class Env : public Command {
     if (!period || *period < 0.1 || *period > 3600)
       return error(Code::kInvalid, "--seal-period '{}': give a time from 100ms to 1h", period_);
     options.seal_period_s = *period;
+    const std::optional<std::uint64_t> bytes = parse_bytes(file_size_);
+    if (!bytes || (*bytes > 0 && *bytes < kLeastFileBytes))
+      return error(Code::kInvalid, "--file-size '{}': give 64KiB or more, or 0 for one file",
+                   file_size_);
+    options.spool_file_bytes = *bytes;
     if (format_ != "sh" && format_ != "file" && format_ != "kubernetes")
       return error(Code::kInvalid, "--format '{}' is not sh, file or kubernetes", format_);
     std::string spool = absolute_path(spool_);
@@ -113,7 +124,8 @@ class Env : public Command {
   }
 
  private:
-  std::string spool_ = "/var/spool/purlin", format_ = "sh", build_, budget_ = "1%", period_ = "5s";
+  std::string spool_ = "/var/spool/purlin", format_ = "sh", build_, budget_ = "1%", period_ = "5s",
+              file_size_ = "4MiB";
   bool json_ = false;
 };
 

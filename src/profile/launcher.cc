@@ -141,6 +141,8 @@ std::map<std::string, std::string> injection(const CaptureOptions& options,
       {"PURLIN_RUN_ID", run_id()},
       {"PURLIN_SEAL_PERIOD_MS",
        std::to_string(std::clamp(std::llround(options.seal_period_s * 1000), 10ll, 3'600'000ll))}};
+  if (options.spool_file_bytes > 0)
+    result["PURLIN_SPOOL_FILE_BYTES"] = std::to_string(options.spool_file_bytes);
   if (options.anonymous) result["PURLIN_ANONYMOUS"] = "1";
   if (options.sample_auto) result["PURLIN_STATE"] = absolute_path(user_state_directory());
   result["PURLIN_STALLS"] = std::to_string(options.stall_period_log2);

@@ -45,8 +45,10 @@ struct CaptureOptions {
 
   int counter_replays = 3;   // "full": launches of each kernel that are run again
   double seal_period_s = 1;  // what a kill -9 can lose
-  std::string build;         // label
-  bool anonymous = false;    // without host, user, job, container and pod
+  // About so large a capture's file is continued in another one; 0: one file for each process.
+  std::uint64_t spool_file_bytes = 0;
+  std::string build;       // label
+  bool anonymous = false;  // without host, user, job, container and pod
   // Stalls are sampled, one of an SM in 2^this GPU cycles; 0 = not.
   std::uint32_t stall_period_log2 = 0;
   TorchOptions torch;             // ops and shapes of PyTorch programs, from a trace of some steps

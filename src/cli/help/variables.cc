@@ -65,6 +65,7 @@ VariableGroup capture() {
            {"PURLIN_SAMPLE", "Processes to record: auto, or N for one in N (--sample)"},
            {"PURLIN_SEAL_PERIOD_MS", "Period after which a part of the spool file is sealed"},
            {"PURLIN_SPOOL", "Folder of the spool files; it must exist"},
+           {"PURLIN_SPOOL_FILE_BYTES", "Size at which a spool file goes on in another one"},
            {"PURLIN_STALLS", "Stall samples: the logarithm of their period in cycles (--stalls)"},
            {"PURLIN_WAITS", "1: the waits of the host, too"},
            {"PURLIN_WINDOW", "Windows of a fixed length: LENGTH_MS@CELL_MS (--window)"},

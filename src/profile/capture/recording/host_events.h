@@ -33,6 +33,7 @@ class HostEvents {
 
   std::size_t size() const { return calls_.size() + ranges_.size(); }
   void append(std::string& out);  // the chunks since the last time
+  void begin_file() { next_call_ = 0; }
 
  private:
   std::vector<OpIds> ops_ = {{}};

@@ -67,6 +67,12 @@ void Recorder::set_meta(std::string process, std::string devices) {
   meta_changed_ = dirty_ = true;
 }
 
+void Recorder::set_devices(std::string devices) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  devices_ = std::move(devices);
+  meta_changed_ = dirty_ = true;
+}
+
 void Recorder::set_build(std::string label) {
   const std::lock_guard<std::mutex> lock(mutex_);
   build_ = std::move(label);
@@ -493,7 +499,7 @@ void Recorder::append_copies(std::string& out) {
   wire::Encoder rows;
   std::size_t touched = 0;
   for (CopyTotals& totals : copies_) {
-    if (totals.added.empty()) continue;
+    if (totals.added.empty() && !copies_again_) continue;
     ++touched;
     rows.varint(totals.kind);
     rows.varint(totals.device);
@@ -501,6 +507,7 @@ void Recorder::append_copies(std::string& out) {
     wire::encode(rows, totals.added);
     totals.added = Sketch();
   }
+  copies_again_ = false;
   if (touched == 0) return;
   wire::Encoder copies;
   copies.varint(touched);
@@ -510,7 +517,14 @@ void Recorder::append_copies(std::string& out) {
 
 std::string Recorder::coverage() const {
   std::string notes;
-  for (const auto& [cause, note] : notes_) {
+  for (const auto& [cause, now] : notes_) {
+    Note note = now;
+    if (const auto before = before_.notes.find(cause); before != before_.notes.end()) {
+      note.count -= before->second.count;
+      note.seconds -= before->second.seconds;
+      const bool counts = now.count > 0 || now.seconds > 0;
+      if (counts && note.count <= 0 && note.seconds <= 0) continue;
+    }
     if (!notes.empty()) notes += ',';
     notes += JsonText()
                  .text("cause", cause)
@@ -520,27 +534,29 @@ std::string Recorder::coverage() const {
                  .finish();
   }
   JsonText json;
-  json.real("launches_seen", seen_)
-      .real("launches_counted", counted_)
-      .real("launches_lost", lost_)
-      .real("launches_sampled_out", sampled_out_)
-      .real("overhead_ns", overhead_ns_)
-      .integer("bytes_written", static_cast<std::int64_t>(bytes_written_));
+  const SamplingFacts& earlier = before_.sampling;
+  json.real("launches_seen", seen_ - before_.seen)
+      .real("launches_counted", counted_ - before_.counted)
+      .real("launches_lost", lost_ - before_.lost)
+      .real("launches_sampled_out", sampled_out_ - before_.sampled_out)
+      .real("overhead_ns", overhead_ns_ - before_.overhead_ns)
+      .integer("bytes_written", static_cast<std::int64_t>(bytes_written_ - before_.bytes_written));
   if (sampling_.budget > 0)
-    json.raw("sampling", JsonText()
-                             .real("budget", sampling_.budget)
-                             .real("governed_ns", sampling_.governed_ns)
-                             .real("recorded_ns", sampling_.recorded_ns)
-                             .real("windows", sampling_.windows)
-                             .real("total_ns", sampling_.total_ns)
-                             .real("total_variance", sampling_.total_variance)
-                             .raw("waits", sampling_.waits ? "true" : "false")
-                             .real("counted_windows", sampling_.counted_windows)
-                             .real("timed_windows", sampling_.timed_windows)
-                             .real("presence", sampling_.presence)
-                             .real("hidden_ns", sampling_.hidden_ns)
-                             .integer("one_in", one_in_)
-                             .finish());
+    json.raw("sampling",
+             JsonText()
+                 .real("budget", sampling_.budget)
+                 .real("governed_ns", sampling_.governed_ns - earlier.governed_ns)
+                 .real("recorded_ns", sampling_.recorded_ns - earlier.recorded_ns)
+                 .real("windows", sampling_.windows - earlier.windows)
+                 .real("total_ns", sampling_.total_ns - earlier.total_ns)
+                 .real("total_variance", sampling_.total_variance - earlier.total_variance)
+                 .raw("waits", sampling_.waits ? "true" : "false")
+                 .real("counted_windows", sampling_.counted_windows - earlier.counted_windows)
+                 .real("timed_windows", sampling_.timed_windows - earlier.timed_windows)
+                 .real("presence", sampling_.presence)
+                 .real("hidden_ns", sampling_.hidden_ns - earlier.hidden_ns)
+                 .integer("one_in", one_in_)
+                 .finish());
   return json.raw("notes", '[' + notes + ']').finish();
 }
 
@@ -554,9 +570,31 @@ void Recorder::update_meta() {
 
 std::string Recorder::drain(std::uint64_t offset, std::int64_t wall_ns, bool final) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  std::string out;
-  if (!dirty_ && !final) return out;
+  if (!dirty_ && !final) return "";
   settle_unended(final);
+  return period(offset, wall_ns, final);
+}
+
+std::string Recorder::end_file(std::uint64_t offset, std::int64_t wall_ns, std::string process) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  settle_unended(false);
+  std::string out = period(offset, wall_ns, true);
+  begin_file(std::move(process));
+  return out;
+}
+
+// The reader knows copies by their order in the file.
+void Recorder::begin_file(std::string process) {
+  process_ = std::move(process);
+  before_ = {seen_, sampled_out_, counted_, lost_, overhead_ns_, bytes_written_, sampling_, notes_};
+  sequence_ = 0;
+  copies_again_ = !copies_.empty();
+  meta_changed_ = dirty_ = true;
+  host_.begin_file();
+}
+
+std::string Recorder::period(std::uint64_t offset, std::int64_t wall_ns, bool final) {
+  std::string out;
   update_meta();
   if (offset == 0) wire::append_header(out);
   if (meta_changed_)

@@ -140,6 +140,7 @@ class Recorder {
 
   // The JSON of META; it is written with the next period. `devices` is a JSON array.
   void set_meta(std::string process, std::string devices);
+  void set_devices(std::string devices);
   void set_build(std::string label);     // PURLIN_BUILD_LABEL, before the first seal
   void count_launches(double launches);  // made by the program, whether recorded or not
   void lose_launches(double launches, std::string_view cause, std::string_view text);
@@ -163,6 +164,9 @@ class Recorder {
   // The chunks of the period that ends now, closed by a seal for a file of `offset` bytes. Empty
   // when nothing happened, unless this is the final one or the first.
   std::string drain(std::uint64_t offset, std::int64_t wall_ns, bool final);
+  // The last period of a file that another one continues: with its definitions, the same ids go on.
+  // `process`: of the next file's META. Coverage counts from there.
+  std::string end_file(std::uint64_t offset, std::int64_t wall_ns, std::string process);
 
  private:
   struct Row {
@@ -182,6 +186,12 @@ class Recorder {
   struct Note {
     std::string text;
     double count = 0, seconds = 0;
+  };
+  struct Counts {  // since the start of the process
+    double seen = 0, sampled_out = 0, counted = 0, lost = 0, overhead_ns = 0;
+    std::uint64_t bytes_written = 0;
+    SamplingFacts sampling;
+    std::map<std::string, Note, std::less<>> notes;
   };
   struct RowKey {
     wire::KernelDefinition definition;
@@ -232,6 +242,8 @@ class Recorder {
   std::uint32_t find_row(const LaunchFacts& facts, Recent& recent);
   std::uint32_t define(const RowKey& key);
   std::uint32_t string_id(std::string_view text);
+  std::string period(std::uint64_t offset, std::int64_t wall_ns, bool final);
+  void begin_file(std::string process);
   void append_rows(std::string& out);
   void append_copies(std::string& out);
   void append_waits(std::string& out);
@@ -271,6 +283,8 @@ class Recorder {
   SamplingFacts sampling_;
   int one_in_ = 0;
   std::uint64_t bytes_written_ = 0;
+  Counts before_;  // of the files that this one continues
+  bool copies_again_ = false;
 };
 
 }  // namespace purlin::profile::capture

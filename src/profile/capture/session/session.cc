@@ -2,6 +2,8 @@
 #include "profile/capture/session/session.h"
 
 #include "profile/capture/recording/json_text.h"
+#include "profile/capture/session/definitions.h"
+#include "profile/format/wire.h"
 #include "profile/run_facts.h"
 #include "profile/spool_fault.h"
 
@@ -111,6 +113,8 @@ bool SessionOptions::from_environment(const char* layer, SessionOptions& options
     options.full_window_ns = window_ms * 1'000'000;
     options.full_cell_ns = cell_ms * 1'000'000;
   }
+  const long long bytes = std::strtoll(variable("PURLIN_SPOOL_FILE_BYTES").c_str(), nullptr, 10);
+  if (bytes >= 4096) options.file_bytes = static_cast<std::uint64_t>(bytes);
   const long period = std::strtol(variable("PURLIN_SEAL_PERIOD_MS").c_str(), nullptr, 10);
   if (period >= 10 && period <= 3'600'000) options.period_ms = period;
   if (options.spool.empty()) return false;
@@ -132,27 +136,41 @@ CaptureSession::CaptureSession(SessionOptions options, Source& source)
   pthread_condattr_destroy(&attributes);
 }
 
+std::string CaptureSession::process_from(std::int64_t start_ns) const {
+  return JsonText()
+      .integer("pid", ::getpid())
+      .integer("parent", ::getppid())
+      .text("command", command_line())
+      .text("layer", options_.layer)
+      .integer("start_ns", start_ns)
+      .integer("stands_for", options_.sampler.one_in)
+      .raw("labels", labels())
+      .finish();
+}
+
+std::string CaptureSession::path_from(std::int64_t start_ns) const {
+  return options_.spool + '/' + options_.layer + '-' + std::to_string(::getpid()) + '-' +
+         std::to_string(start_ns) + ".plprof";
+}
+
+bool CaptureSession::create(SpoolFile& file) {
+  file.fd = ::open(file.path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  struct stat created = {};
+  if (file.fd < 0 || ::fstat(file.fd, &created) != 0) return false;
+  file.device = created.st_dev;
+  file.inode = created.st_ino;
+  return true;
+}
+
 void CaptureSession::open_file() {
   const std::int64_t start = wall_ns();
   began_ns_ = monotonic_ns();
-  process_ = JsonText()
-                 .integer("pid", ::getpid())
-                 .integer("parent", ::getppid())
-                 .text("command", command_line())
-                 .text("layer", options_.layer)
-                 .integer("start_ns", start)
-                 .integer("stands_for", options_.sampler.one_in)
-                 .raw("labels", labels())
-                 .finish();
+  continue_at_ = options_.file_bytes;
+  process_ = process_from(start);
   recorder_.set_build(variable("PURLIN_BUILD_LABEL"));
   recorder_.set_meta(process_, "[]");
-  path_ = options_.spool + '/' + options_.layer + '-' + std::to_string(::getpid()) + '-' +
-          std::to_string(start) + ".plprof";
-  fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  struct stat created = {};
-  if (fd_ < 0 || ::fstat(fd_, &created) != 0) return report_fault(errno);
-  device_ = created.st_dev;
-  inode_ = created.st_ino;
+  file_.path = path_from(start);
+  if (!create(file_)) report_fault(errno);
 }
 
 // A program may close descriptors that it does not know, and get the number for its own file. The
@@ -160,34 +178,78 @@ void CaptureSession::open_file() {
 bool CaptureSession::reach_file() {
   const auto ours = [&](int fd) {
     struct stat now = {};
-    return ::fstat(fd, &now) == 0 && now.st_dev == device_ && now.st_ino == inode_;
+    return ::fstat(fd, &now) == 0 && now.st_dev == file_.device && now.st_ino == file_.inode;
   };
-  if (fd_ < 0 || ours(fd_)) return fd_ >= 0;
-  fd_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
-  if (fd_ < 0) report_fault(errno);
-  if (fd_ < 0 || ours(fd_)) return fd_ >= 0;
-  ::close(std::exchange(fd_, -1));
+  if (file_.fd < 0 || ours(file_.fd)) return file_.fd >= 0;
+  file_.fd = ::open(file_.path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (file_.fd < 0) report_fault(errno);
+  if (file_.fd < 0 || ours(file_.fd)) return file_.fd >= 0;
+  ::close(std::exchange(file_.fd, -1));
   return false;
 }
 
-// On a full disk the period stays pending for the next time, and the file ends at its last seal.
-bool CaptureSession::write_pending() {
+bool CaptureSession::write_at(SpoolFile& file, std::string_view bytes) {
   const NoSizeSignal no_signal;
-  for (std::size_t written = 0; written < pending_.size();) {
-    const ssize_t got = ::pwrite(fd_, pending_.data() + written, pending_.size() - written,
-                                 static_cast<off_t>(offset_ + written));
+  for (std::size_t written = 0; written < bytes.size();) {
+    const ssize_t got = ::pwrite(file.fd, bytes.data() + written, bytes.size() - written,
+                                 static_cast<off_t>(file.offset + written));
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) {
       report_fault(got < 0 ? errno : ENOSPC);
-      (void)!::ftruncate(fd_, static_cast<off_t>(offset_));
+      (void)!::ftruncate(file.fd, static_cast<off_t>(file.offset));
       return false;
     }
     written += static_cast<std::size_t>(got);
   }
-  offset_ += pending_.size();
-  recorder_.add_bytes_written(pending_.size());
-  pending_.clear();
+  file.offset += bytes.size();
+  recorder_.add_bytes_written(bytes.size());
   return true;
+}
+
+// On a full disk the period stays pending for the next time, and the file ends at its last seal.
+bool CaptureSession::write_pending() {
+  if (!write_at(file_, pending_)) return false;
+  pending_.clear();
+  if (next_) switch_file();
+  return true;
+}
+
+// A long run's file would grow for ever. The next file begins with the definitions of this one, and
+// this one ends in order, so that a collector can remove it. Where that fails, this one goes on.
+void CaptureSession::continue_in_another() {
+  continue_at_ = file_.offset + options_.file_bytes / 4;  // the next attempt
+  std::string bytes(file_.offset, '\0');
+  const int fd = ::open(file_.path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  const ssize_t got = fd < 0 ? -1 : ::pread(fd, bytes.data(), bytes.size(), 0);
+  if (fd >= 0) ::close(fd);
+  if (got != static_cast<ssize_t>(bytes.size()) || bytes.size() < wire::kHeaderBytes) return;
+  const std::int64_t start = wall_ns();
+  SpoolFile next;
+  next.path = path_from(start);
+  std::string begin;
+  wire::append_header(begin);
+  begin += definitions_of(std::string_view(bytes).substr(wire::kHeaderBytes));
+  if (!create(next) || !write_at(next, begin)) {
+    if (next.fd >= 0) {
+      ::close(next.fd);
+      ::unlink(next.path.c_str());
+    }
+    return;
+  }
+  process_ = process_from(start);
+  pending_ = recorder_.end_file(file_.offset, start, process_);
+  next_pending_ = definitions_of(pending_);
+  next_ = std::move(next);
+  (void)write_pending();
+}
+
+void CaptureSession::switch_file() {
+  ::close(std::exchange(file_.fd, -1));
+  file_ = std::move(*next_);
+  next_.reset();
+  pending_ = std::move(next_pending_);
+  next_pending_.clear();
+  continue_at_ = std::max(options_.file_bytes, 4 * (file_.offset + pending_.size()));
 }
 
 // The launcher says it to the user. It judges by the file whether later writes replaced it.
@@ -216,9 +278,7 @@ void CaptureSession::start() {
                  "killed leaves nothing");
 }
 
-void CaptureSession::set_devices(const std::string& devices) {
-  recorder_.set_meta(process_, devices);
-}
+void CaptureSession::set_devices(const std::string& devices) { recorder_.set_devices(devices); }
 
 void CaptureSession::wake() {
   pthread_mutex_lock(&mutex_);
@@ -318,9 +378,16 @@ void CaptureSession::keep_cost(bool final) {
 void CaptureSession::seal(bool final) {
   const std::lock_guard<std::mutex> lock(file_mutex_);
   keep_cost(final);
-  if (!reach_file() || !write_pending()) return;
-  pending_ = recorder_.drain(offset_, wall_ns(), final);
-  if (write_pending() && final) ::close(std::exchange(fd_, -1));
+  // Twice where a file is to be continued: its last period, and what the next one lacks.
+  for (int i = 0; i < 2; ++i)
+    if (!reach_file() || !write_pending()) return;
+  pending_ = recorder_.drain(file_.offset, wall_ns(), final);
+  if (!write_pending()) return;
+  if (final) {
+    ::close(std::exchange(file_.fd, -1));
+  } else if (continue_at_ > 0 && file_.offset >= continue_at_) {
+    continue_in_another();
+  }
 }
 
 void CaptureSession::finish() {

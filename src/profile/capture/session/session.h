@@ -41,11 +41,13 @@ struct SessionOptions {
   std::string spool;              // folder; PURLIN_SPOOL
   std::string layer;              // "cuda", "opencl"
   std::int64_t period_ms = 1000;  // PURLIN_SEAL_PERIOD_MS
-  bool every_launch = false;      // PURLIN_FULL=1
-  double budget = 0.01;           // PURLIN_BUDGET, of the program's time
-  bool idle = false;              // PURLIN_IDLE=1: nothing is recorded until requested
-  bool waits = false;             // PURLIN_WAITS=1: the host's waits as well as launches
-  bool windows = false;           // PURLIN_WINDOWS: after the head, within the budget; as drawn
+  // PURLIN_SPOOL_FILE_BYTES: about so large a file is ended, and another one continues it; 0: none.
+  std::uint64_t file_bytes = 0;
+  bool every_launch = false;  // PURLIN_FULL=1
+  double budget = 0.01;       // PURLIN_BUDGET, of the program's time
+  bool idle = false;          // PURLIN_IDLE=1: nothing is recorded until requested
+  bool waits = false;         // PURLIN_WAITS=1: the host's waits as well as launches
+  bool windows = false;       // PURLIN_WINDOWS: after the head, within the budget; as drawn
   // PURLIN_WINDOW="LENGTH_MS@CELL_MS": launches with their times for so long in each cell.
   std::int64_t full_window_ns = 0, full_cell_ns = 0;
 
@@ -78,6 +80,19 @@ class CaptureSession {
   void loop();
   void seal(bool final);
   void keep_cost(bool final);
+  struct SpoolFile {
+    std::string path;
+    int fd = -1;
+    dev_t device = 0;
+    ino_t inode = 0;
+    std::uint64_t offset = 0;  // its end
+  };
+  static bool create(SpoolFile& file);
+  std::string process_from(std::int64_t start_ns) const;
+  std::string path_from(std::int64_t start_ns) const;
+  void continue_in_another();
+  bool write_at(SpoolFile& file, std::string_view bytes);
+  void switch_file();
   void open_file();
   bool reach_file();
   bool write_pending();
@@ -95,12 +110,13 @@ class CaptureSession {
   std::optional<CostKeeper> keeper_;
   std::int64_t began_ns_ = 0;
   Control control_;
-  std::string path_, pending_;  // pending_: a period that could not be written yet
+  SpoolFile file_;
+  std::string pending_;  // a period that could not be written yet
+  // The file that continues this one when pending_ is written, and what it lacks then.
+  std::optional<SpoolFile> next_;
+  std::string next_pending_;
+  std::uint64_t continue_at_ = 0;  // bytes of the file
   bool reported_ = false;
-  int fd_ = -1;
-  dev_t device_ = 0;
-  ino_t inode_ = 0;
-  std::uint64_t offset_ = 0;
 };
 
 }  // namespace purlin::profile::capture
