@@ -7,7 +7,15 @@ unset "${!PURLIN_SERVER_@}" http_proxy HTTP_PROXY all_proxy ALL_PROXY || true
 server=
 trap '[ -z "$server" ] || kill -9 "$server" 2>/dev/null || true; rm -rf "$tmp"' EXIT
 
-python3 "$PURLIN_SOURCE/tests/suites/deploy_files.py" "$PURLIN_SOURCE" "$PURLIN" || fail "deploy/"
+# The chart is rendered by Go's templates as well, which helm uses, where they are installed.
+renderer=
+if [ -d /usr/share/gocode/src/github.com/Masterminds/sprig ] && command -v go >/dev/null; then
+  renderer=$tmp/helm_template
+  GO111MODULE=off GOPATH=/usr/share/gocode GOCACHE=$tmp/go go build -o "$renderer" "$PURLIN_SOURCE/tests/suites/helm_template.go" ||
+    fail "helm_template.go"
+fi
+if command -v helm >/dev/null; then helm lint --strict "$PURLIN_SOURCE/deploy/helm/purlin" || fail "helm lint"; fi
+python3 "$PURLIN_SOURCE/tests/suites/deploy_files.py" "$PURLIN_SOURCE" "$PURLIN" $renderer || fail "deploy/"
 sh -n "$PURLIN_SOURCE/deploy/slurm/tune-backlog.sbatch" || fail "the script for Slurm"
 if command -v promtool >/dev/null; then
   promtool check rules "$PURLIN_SOURCE/deploy/prometheus/alerts.yml" || fail "the alert rules"

@@ -1,19 +1,25 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""deploy_files.py SOURCE PURLIN: checks the files of deploy/.
+"""deploy_files.py SOURCE PURLIN [GO_RENDERER]: checks the files of deploy/.
 
 Manifests of Kubernetes and of compose have known keys of known types only; each option of purlin in
 them, in units and in scripts exists; each metric in the dashboard and the rules is one that the code has.
+The Helm chart is rendered with several values and checked as the manifests are. With its default values it is
+the plain manifests. GO_RENDERER (helm_template.go, compiled) must render the same.
 """
 import json
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import yaml
 
+from helm_template import Chart
+
 SOURCE, PURLIN = Path(sys.argv[1]), sys.argv[2]
+GO_RENDERER = sys.argv[3] if len(sys.argv) > 3 else ""
 DEPLOY = SOURCE / "deploy"
 FAULTS = []
 
@@ -22,10 +28,10 @@ META = {"name": str, "namespace?": str, "labels?": {"*": str}}
 QUANTITIES = {"*": str}
 SECURITY = {"runAsNonRoot?": bool, "runAsUser?": int, "runAsGroup?": int, "fsGroup?": int,
             "seccompProfile?": {"type": str}}
-PROBE = {"httpGet": {"path": str, "port": (str, int)}, "periodSeconds?": int, "failureThreshold?": int}
+PROBE = {"httpGet": {"path": str, "port": (str, int), "scheme?": str}, "periodSeconds?": int, "failureThreshold?": int}
 CONTAINER = {
-    "name": str, "image": str, "args": [str],
-    "env?": [{"name": str, "value?": str, "valueFrom?": {"fieldRef": {"fieldPath": str}}}],
+    "name": str, "image": str, "imagePullPolicy?": str, "args": [str],
+    "env?": [{"name": str, "value?": str, "valueFrom?": {"fieldRef?": {"fieldPath": str}, "secretKeyRef?": {"name": str, "key": str}}}],
     "ports?": [{"name": str, "containerPort": int}],
     "readinessProbe?": PROBE, "livenessProbe?": PROBE,
     "resources": {"requests": QUANTITIES, "limits": QUANTITIES},
@@ -36,17 +42,17 @@ CONTAINER = {
 VOLUME = {"name": str, "emptyDir?": {}, "hostPath?": {"path": str, "type?": str},
           "persistentVolumeClaim?": {"claimName": str},
           "secret?": {"secretName": str, "defaultMode": int, "items": [{"key": str, "path": str}]}}
-POD = {"automountServiceAccountToken": bool, "hostPID?": bool, "restartPolicy?": str,
+POD = {"automountServiceAccountToken": bool, "imagePullSecrets?": [{"name": str}], "hostPID?": bool, "restartPolicy?": str,
        "terminationGracePeriodSeconds?": int, "nodeSelector?": {"*": str},
        "tolerations?": [{"operator": str, "key?": str}], "securityContext?": SECURITY,
        "containers": [CONTAINER], "volumes": [VOLUME]}
-TEMPLATE = {"metadata": {"labels": {"*": str}}, "spec": POD}
+TEMPLATE = {"metadata": {"labels": {"*": str}, "annotations?": {"*": str}}, "spec": POD}
 SELECTOR = {"matchLabels": {"*": str}}
 KINDS = {
     "Namespace": ("v1", {"metadata": META}),
     "Service": ("v1", {"metadata": META, "spec": {"selector": {"*": str},
                 "ports": [{"name": str, "port": int, "targetPort": (str, int)}]}}),
-    "PersistentVolumeClaim": ("v1", {"metadata": META, "spec": {"accessModes": [str],
+    "PersistentVolumeClaim": ("v1", {"metadata": META, "spec": {"accessModes": [str], "storageClassName?": str,
                               "resources": {"requests": QUANTITIES}}}),
     "Deployment": ("apps/v1", {"metadata": META, "spec": {"replicas": int, "strategy": {"type": str},
                    "selector": SELECTOR, "template": TEMPLATE}}),
@@ -125,19 +131,108 @@ def check_manifests():
         if not (folder / name).is_file():
             fault(folder / "kustomization.yaml", f"no file {name}")
     for file in sorted(folder.glob("*.yaml")):
-        for document in yaml.safe_load_all(file.read_text()):
-            kind = document.pop("kind")
-            where = f"{file.name} {kind}"
-            if kind not in KINDS:
-                fault(where, "unknown kind")
-                continue
-            version, schema = KINDS[kind]
-            if document.pop("apiVersion") != version:
-                fault(where, f"apiVersion is not {version}")
-            before = len(FAULTS)
-            check(document, schema, where)
-            if len(FAULTS) == before and "template" in document.get("spec", {}):
-                check_pod(document["spec"]["template"], document["spec"].get("selector"), where)
+        check_documents(file.name, file.read_text())
+
+
+def check_documents(name, text):
+    for document in yaml.safe_load_all(text):
+        if document is None:
+            continue
+        kind = document.pop("kind")
+        where = f"{name} {kind}"
+        if kind not in KINDS:
+            fault(where, "unknown kind")
+            continue
+        version, schema = KINDS[kind]
+        if document.pop("apiVersion") != version:
+            fault(where, f"apiVersion is not {version}")
+        before = len(FAULTS)
+        check(document, schema, where)
+        if len(FAULTS) == before and "template" in document.get("spec", {}):
+            check_pod(document["spec"]["template"], document["spec"].get("selector"), where)
+
+
+EVERYTHING = {
+    "image": {"tag": "v1"}, "imagePullSecrets": [{"name": "registry"}],
+    "server": {"storageClass": "fast", "store": "http://purlin@db:8123/purlin", "raws": "s3://bucket/purlin",
+               "tlsSecret": "purlin-tls", "extraArgs": ["--alerts=/etc/purlin/alerts.toml"],
+               "env": [{"name": "PURLIN_CLICKHOUSE_PASSWORD",
+                        "valueFrom": {"secretKeyRef": {"name": "db", "key": "password"}}}],
+               "annotations": {"prometheus.io/scrape": "true"}},
+    "collector": {"nodeSelector": {}, "tolerations": [], "extraArgs": ["--stop-above=2%"]},
+    "tune": {"enabled": True},
+}
+VALUES = [{}, EVERYTHING, {"server": {"enabled": False}, "collector": {"server": "https://fleet:8717"}}]
+
+
+def check_chart():
+    folder = DEPLOY / "helm/purlin"
+    facts = yaml.safe_load((folder / "Chart.yaml").read_text())
+    check(facts, {"apiVersion": str, "name": str, "description": str, "type": str, "version": str, "appVersion": str,
+                  "kubeVersion?": str, "keywords?": [str]}, "Chart.yaml")
+    if facts["apiVersion"] != "v2" or not re.fullmatch(r"\d+\.\d+\.\d+", facts["version"]):
+        fault("Chart.yaml", "apiVersion or version")
+    templates = "".join(file.read_text() for file in (folder / "templates").iterdir())
+    used = set(re.findall(r"\.Values\.([\w.]+)", templates))
+    known = set(leaves(yaml.safe_load((folder / "values.yaml").read_text()), used))
+    for name in sorted(known ^ used):
+        fault("values.yaml", f"{name} is in " + ("no template" if name in known else "the templates only"))
+    for values in VALUES:
+        chart = Chart(folder, values)
+        rendered = chart.render()
+        for name, text in rendered.items():
+            if name.endswith(".yaml"):
+                check_documents(f"helm {name}", text)
+        if GO_RENDERER:
+            compare_with_go(folder, values, rendered)
+    plain = [document for file in ("server.yaml", "collector.yaml", "tune-job.yaml")
+             for document in yaml.safe_load_all((DEPLOY / "kubernetes" / file).read_text())]
+    ours = [document for text in Chart(folder, {"tune": {"enabled": True}}).render().values() if "kind:" in text
+            for document in yaml.safe_load_all(text)]
+    for kind in sorted({document["kind"] for document in plain}):
+        (one,), (other,) = ([plainly(d) for d in all_of if d["kind"] == kind] for all_of in (plain, ours))
+        if one != other:
+            fault(f"helm {kind}", f"differs from deploy/kubernetes:\n{one}\n{other}")
+
+
+def leaves(values, used, prefix=""):
+    for key, value in values.items():
+        path = f"{prefix}{key}"
+        if isinstance(value, dict) and path not in used:
+            yield from leaves(value, used, path + ".")
+        else:
+            yield path
+
+
+def plainly(document):
+    """Without what differs between a chart and a plain manifest: labels, image, options with their default."""
+    document = json.loads(json.dumps(document))
+    document["metadata"].pop("labels", None)
+    for container in document["spec"].get("template", {}).get("spec", {}).get("containers", []):
+        container["image"] = "purlin"
+        container.pop("imagePullPolicy", None)
+        for probe in ("readinessProbe", "livenessProbe"):
+            container.get(probe, {}).get("httpGet", {}).pop("scheme", None)
+        container["args"] = [word for word in container["args"]
+                             if not re.match(r"--(keep|keep-raws|period|raw-per-hour)=", word)]
+    return document
+
+
+def compare_with_go(folder, values, rendered):
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump(values, file)
+        file.flush()
+        run = subprocess.run([GO_RENDERER, str(folder), file.name], capture_output=True, text=True, check=False)
+    if run.returncode != 0:
+        return fault("helm_template.go", run.stderr)
+    parts = re.split(r"^--- (\S+\.(?:yaml|txt))\n", run.stdout, flags=re.M)[1:]
+    by_go = dict(zip(parts[::2], parts[1::2]))
+    for name, text in rendered.items():
+        same = (list(yaml.safe_load_all(text)) == list(yaml.safe_load_all(by_go[name])) if name.endswith(".yaml")
+                else text.split() == by_go[name].split())
+        if not same:
+            fault(f"helm {name}", f"Go renders it differently:\n{by_go[name]}")
+    return None
 
 
 def check_commands():
@@ -180,6 +275,7 @@ def check_metrics():
 
 
 check_manifests()
+check_chart()
 check_commands()
 check_metrics()
 print(*FAULTS, sep="\n")
