@@ -12,6 +12,7 @@ suite tests/suites/fleet.sh runs some rounds; bench/results/fleet_faults.md has 
 Variables: PURLIN (the program), PURLIN_BUILD (its build folder). The faults full_* need root.
 """
 import argparse
+import hashlib
 import json
 import os
 import random
@@ -193,6 +194,15 @@ class Fleet:
         time.sleep(0.5)
         return self.totals() == self.ledger
 
+    def raws(self):
+        """The number of raw profiles; each pointer has its object, whole."""
+        pointers = self.ask("/v1/raws?limit=1000&begin=-2d")["raws"]
+        for raw in pointers:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{raw['url']}", timeout=60) as answer:
+                if hashlib.sha256(answer.read()).hexdigest() != raw["sha256"]:
+                    sys.exit(f"fleet_soak: the raw profile {raw['sha256']} is damaged")
+        return len(pointers)
+
     def replay(self):
         """All requests again, in another order."""
         again = list(self.proxy.requests)
@@ -288,7 +298,7 @@ def main():
         nodes = fleet.ask("/v1/nodes")["nodes"]
         results = {"rounds": options.rounds, "faults": faults, "kills": fleet.kills,
                    "launches": int(sum(fleet.ledger.values())), "seconds": round(time.monotonic() - began),
-                   "batches": nodes[0]["batches"], "missing_batches": nodes[0]["missing_batches"],
+                   "batches": nodes[0]["batches"], "raws": fleet.raws(), "missing_batches": nodes[0]["missing_batches"],
                    "dead": len(os.listdir(os.path.join(folder, "state", "dead")))}
         print(json.dumps(results))
         if options.json:

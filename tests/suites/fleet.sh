@@ -30,6 +30,14 @@ expect_exit 0 collect --once --json
 get "/v1/query/top?begin=-1d" >"$tmp/top"
 [ "$(json "$tmp/top" 'd["launches"]')" != 0.0 ] || fail "the server knows no launch"
 before=$(json "$tmp/top" 'd["launches"]')
+# The whole capture went as a raw profile: by its hash, and by a kernel that its node ran.
+kernel=$(json "$tmp/top" 'd["kernels"][0]["kernel"]')
+get "/v1/raws?begin=-1d&kernel=$(python3 -c 'import sys, urllib.parse; print(urllib.parse.quote(sys.argv[1]))' "$kernel")" >"$tmp/raws"
+[ "$(json "$tmp/raws" 'd["raws"][0]["build"]')" = v7 ] || fail "no raw profile: $(cat "$tmp/raws")"
+curl -sSf -o "$tmp/raw.plprof" "$url$(json "$tmp/raws" 'd["raws"][0]["url"]')" || fail "the raw profile cannot be fetched"
+[ "$(sha256sum <"$tmp/raw.plprof" | cut -d' ' -f1)" = "$(json "$tmp/raws" 'd["raws"][0]["sha256"]')" ] || fail "the raw profile's hash"
+expect_exit 0 purlin report "$tmp/raw.plprof"
+expect_contains "$tmp/out" "$kernel"
 get "/v1/query/history?by=build,job&step=all&begin=-1d" >"$tmp/history"
 [ "$(json "$tmp/history" 'd["points"][0]["build"]')" = v7 ] || fail "the build is lost"
 # Read captures of ended programs are removed; a second look sends nothing.
