@@ -449,7 +449,8 @@ class Serve : public Command {
     std::optional<fleet::Watcher> watcher;
     if (parts.gate != nullptr) {
       watcher.emplace(*parts.gate,
-                      fleet::WatcherOptions{std::move(alerts), backlog_path, 200, kept.raws},
+                      fleet::WatcherOptions{std::move(alerts), backlog_path, 200,
+                                            api->options().directory, kept.raws},
                       std::move(courier), system_clock(), context.log);
       watching.store(&*watcher);
     }

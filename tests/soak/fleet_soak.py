@@ -2,14 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """A real collector and a real server under faults, against a ledger of launches.
 
-fleet_soak.py [--faults server,collector,cut,corrupt,duplicate,full_state,full_server,skew] [--rounds N]
+fleet_soak.py [--faults server,collector,cut,corrupt,duplicate,full_state,full_server,netns] [--rounds N]
               [--seed N] [--json FILE]
 
 In each round, captures are written while one fault happens. At the end all batches must have arrived,
 and the server's totals must equal the ledger, kernel by kernel: nothing lost, nothing doubled. The
 suite tests/suites/fleet.sh runs some rounds; bench/results/fleet_faults.md has the long run.
 
-Variables: PURLIN (the program), PURLIN_BUILD (its build folder). The faults full_* need root.
+With the fault netns, the collector runs in its own network namespace, whose only link is taken down
+and up again.
+
+Variables: PURLIN (the program), PURLIN_BUILD (its build folder). The faults full_* and netns need root.
 """
 import argparse
 import hashlib
@@ -29,14 +32,14 @@ import urllib.request
 
 PURLIN = os.environ["PURLIN"]
 CAPTURES = os.path.join(os.environ["PURLIN_BUILD"], "tests", "fleet_captures")
-ALL = ["server", "collector", "both", "cut", "corrupt", "duplicate", "full_state", "full_server", "stopped"]
+ALL = ["server", "collector", "both", "cut", "corrupt", "duplicate", "full_state", "full_server", "stopped", "netns"]
 
 
 class Proxy:
     """Between collector and server. It cuts, damages and remembers requests."""
 
-    def __init__(self):
-        self.listener = socket.create_server(("127.0.0.1", 0))
+    def __init__(self, address):
+        self.listener = socket.create_server((address, 0))
         self.port = self.listener.getsockname()[1]
         self.target = 0
         self.mode, self.rng = "", random.Random(1)
@@ -108,14 +111,44 @@ class Proxy:
         return message[0] + message[1]
 
 
+class Namespace:
+    """A network namespace with one link to this one. name is "" where none can be made."""
+
+    def __init__(self):
+        self.name, self.link = f"purlin-{os.getpid()}", f"pl{os.getpid() % 100000}"
+        self.address = f"10.{200 + os.getpid() % 50}.{os.getpid() // 50 % 250}.1"
+        inner = self.address[:-1] + "2"
+        made = all(self.run(line) for line in (
+            f"netns add {self.name}", f"link add {self.link}a type veth peer name {self.link}b",
+            f"link set {self.link}b netns {self.name}", f"addr add {self.address}/30 dev {self.link}a",
+            f"link set {self.link}a up", f"-n {self.name} addr add {inner}/30 dev {self.link}b",
+            f"-n {self.name} link set {self.link}b up", f"-n {self.name} link set lo up"))
+        if not made:
+            self.remove()
+
+    @staticmethod
+    def run(line):
+        return subprocess.run(["ip", *line.split()], check=False, stderr=subprocess.DEVNULL).returncode == 0
+
+    def cut(self, seconds):
+        self.run(f"link set {self.link}a down")
+        time.sleep(seconds)
+        self.run(f"link set {self.link}a up")
+
+    def remove(self):
+        self.run(f"link del {self.link}a")
+        self.run(f"netns del {self.name}")
+        self.name = ""
+
+
 class Fleet:
     """One server, one collector, and what they have."""
 
-    def __init__(self, folder, rng):
-        self.folder, self.rng = folder, rng
+    def __init__(self, folder, rng, namespace):
+        self.folder, self.rng, self.namespace = folder, rng, namespace
         for name in ("spool", "tmp", "state", "server"):
             os.makedirs(os.path.join(folder, name), mode=0o700)
-        self.proxy = Proxy()
+        self.proxy = Proxy(namespace.address if namespace else "127.0.0.1")
         self.server = self.collector = None
         self.port = 0
         self.ledger = {}
@@ -144,8 +177,10 @@ class Fleet:
         self.proxy.target = self.port
 
     def start_collector(self):
+        at = self.namespace.address if self.namespace else "127.0.0.1"
+        within = ["ip", "netns", "exec", self.namespace.name] if self.namespace else []
         self.collector = subprocess.Popen(
-            [PURLIN, "collect", "--server", f"http://127.0.0.1:{self.proxy.port}", "--spool",
+            [*within, PURLIN, "collect", "--server", f"http://{at}:{self.proxy.port}", "--spool",
              os.path.join(self.folder, "spool"), "--temporary", os.path.join(self.folder, "tmp"), "--state",
              os.path.join(self.folder, "state"), "--period", "200ms", "--listen", "-", "--stop-above", "0%",
              "--kubelet-logs", ""], stdout=self.log, stderr=self.log)
@@ -246,6 +281,8 @@ def one_round(fleet, fault):
             ballast = fleet.fill("state")
         if fault == "full_server" and ballast is None:
             ballast = fleet.fill("server")
+        if fault == "netns":
+            fleet.namespace.cut(rng.uniform(0.1, 2))
         if fault == "stopped":
             fleet.server.send_signal(signal.SIGSTOP)
             time.sleep(0.5)
@@ -270,7 +307,12 @@ def main():
         parser.error(f"unknown faults: {unknown}")
     folder = tempfile.mkdtemp(prefix="purlin-fleet-soak.")
     rng = random.Random(options.seed)
-    fleet = Fleet(folder, rng)
+    namespace = Namespace() if "netns" in faults else None
+    if namespace and not namespace.name:
+        print("fleet_soak: no network namespace can be made here, netns is left out")
+        faults.remove("netns")
+        namespace = None
+    fleet = Fleet(folder, rng, namespace)
     for name, fault in (("state", "full_state"), ("server", "full_server")):
         if fault in faults and not mount(os.path.join(folder, name), "24m"):
             print(f"fleet_soak: no file system can be mounted here, {fault} is left out")
@@ -309,6 +351,8 @@ def main():
             if process is not None and process.poll() is None:
                 process.kill()
                 process.wait()
+        if namespace:
+            namespace.remove()
         for name in ("state", "server"):
             subprocess.run(["umount", os.path.join(folder, name)], check=False, stderr=subprocess.DEVNULL)
         shutil.rmtree(folder, ignore_errors=True)

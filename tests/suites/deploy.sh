@@ -64,10 +64,12 @@ wait_until "the look at the fleet" metrics '^purlin_slower_kernels{certainty="al
 metrics '^purlin_thin_nodes 1' || fail "the node that is hardly seen"
 wait_until "four findings" sh -c "[ \$(wc -l <'$tmp/hooks') -ge 4 ]"
 grep -q 'purlin.alert/1.*rms_norm_kernel' "$tmp/hooks" || fail "the webhook: $(cat "$tmp/hooks")"
+grep -q 'https://purlin.example/#1/kernels?begin=-30d&kernel=rms_norm_kernel&model=' "$tmp/hooks" || fail "no link to the page: $(cat "$tmp/hooks")"
 
 # The backlog has the fleet's tasks. A worker of this machine finds none for its device.
 ask /v1/backlog
 expect_json "$tmp/out" 'len(d["tasks"]) > 30 and all(t["state"] == "open" for t in d["tasks"])'
+expect_json "$tmp/out" 'any(not t["headroom_assumed"] and "of its roof" in t["reason"] for t in d["tasks"])'
 expect_exit 3 purlin tune --from-backlog 1 --server "$url" --device opencl:0 --cache "$tmp/cache"
 kill "$server"; wait "$server" || fail "the server did not end well"; server=
 

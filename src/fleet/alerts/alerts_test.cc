@@ -124,8 +124,9 @@ TEST(Webhook, BodiesHaveTheLinkAndTheCommand) {
   EXPECT_EQ(generic["schema"].as_string(), "purlin.alert/1");
   EXPECT_EQ(generic["command"].as_string(), "purlin guard bisect v1 v2 --suite SUITE");
   EXPECT_EQ(generic["link"].as_string(),
-            "https://purlin.example/v1/query/history?kernel=gemm%3C128%2C%2064%3E&model="
-            "NVIDIA%20H200&begin=-14d");
+            "https://purlin.example/#1/kernels?begin=-30d&kernel=gemm%3C128%2C%2064%3E&model="
+            "NVIDIA%20H200")
+      << "the page, not the JSON";
   const Json slack = *Json::parse(webhook_body(WebhookKind::kSlack, finding, 0));
   EXPECT_NE(slack["text"].as_string().find("gemm&lt;128, 64&gt; is 5.2 % slower"),
             std::string::npos);

@@ -51,7 +51,7 @@ Finding straggler_finding(const analysis::Straggler& row, const std::string& ser
       "in "
       "{}. Cost: {:.0f} GPU seconds.",
       row.peers, row.strata, row.worst_kernel, row.lost_gpu_s);
-  finding.link = without_slash(server) + "/v1/query/stragglers?node=" + percent_encoded(row.node);
+  finding.link = without_slash(server) + "/#1/nodes?node=" + percent_encoded(row.node);
   return finding;
 }
 
@@ -65,8 +65,8 @@ std::string Finding::id() const {
 
 std::string history_link(const std::string& server, const std::string& kernel,
                          const std::string& gpu) {
-  return without_slash(server) + "/v1/query/history?kernel=" + percent_encoded(kernel) +
-         (gpu.empty() ? "" : "&model=" + percent_encoded(gpu)) + "&begin=-14d";
+  return without_slash(server) + "/#1/kernels?begin=-30d&kernel=" + percent_encoded(kernel) +
+         (gpu.empty() ? "" : "&model=" + percent_encoded(gpu));
 }
 
 std::vector<Finding> findings_of(const analysis::Slower& slower,
@@ -83,7 +83,7 @@ std::vector<Finding> findings_of(const analysis::Slower& slower,
     finding.kind = "thin", finding.node = node.node, finding.at_ns = now_ns;
     finding.title = fmt::format("{} is not seen well enough for conclusions", node.node);
     finding.text = node.why + ".";
-    finding.link = without_slash(server) + "/v1/query/coverage?node=" + percent_encoded(node.node);
+    finding.link = without_slash(server) + "/#1/nodes?node=" + percent_encoded(node.node);
     findings.push_back(std::move(finding));
   }
   return findings;

@@ -16,6 +16,8 @@ namespace purlin::fleet {
 namespace {
 
 constexpr std::size_t kMostKernels = 500, kMostCells = 1'000'000;
+// Those with less GPU time are no tasks, however slow they are.
+constexpr std::size_t kFactsOfTask = 10;
 
 Verdicts verdicts_of(const analysis::Slower& slower, const analysis::Stragglers& stragglers,
                      std::size_t thin) {
@@ -103,19 +105,25 @@ Result<std::vector<analysis::Cell>> hottest_cells(store::Reader& reader, store::
 
 // Over all nodes and times: what tuning could save.
 Result<std::vector<analysis::TuneTask>> tune_tasks(store::Reader& reader,
-                                                   const store::Filter& filter, std::size_t limit) {
+                                                   const store::Filter& filter,
+                                                   const std::vector<MeasuredTime>& measured,
+                                                   const std::string& driver, std::size_t limit) {
   using store::Dimension;
-  PURLIN_ASSIGN(std::vector<store::Cell> from,
-                reader.cells(filter, {Dimension::kKernel, Dimension::kShape, Dimension::kDtype,
-                                      Dimension::kModel, Dimension::kOp, Dimension::kRole}));
+  PURLIN_ASSIGN(
+      std::vector<store::Cell> from,
+      reader.cells(filter, {Dimension::kKernel, Dimension::kShape, Dimension::kDtype,
+                            Dimension::kModel, Dimension::kOp, Dimension::kRole, Dimension::kRaw}));
   std::vector<analysis::Cell> cells;
   for (store::Cell& one : from) {
     analysis::Cell& cell = cells.emplace_back();
     cell.kernel = one.values[0], cell.shape = one.values[1], cell.dtype = one.values[2];
     cell.gpu = one.values[3], cell.op = one.values[4], cell.role = one.values[5];
+    cell.raw = one.values[6];
     cell.time = std::move(one.duration);
   }
-  return analysis::tune_these(cells, {}, limit);
+  return analysis::tune_these(
+      cells, known_facts(cells, measured, driver, kFactsOfTask * std::max<std::size_t>(limit, 1)),
+      limit);
 }
 
 // Where the kernels of the alarms ran, a day before and after their changes.
@@ -139,7 +147,7 @@ Status add_changes(store::Reader& reader, const analysis::Slower& slower, Look& 
 }  // namespace
 
 Result<Look> look_at(store::Reader& reader, const AlertConfig& config, std::size_t tasks,
-                     std::int64_t now_ns) {
+                     const std::vector<MeasuredTime>& measured, std::int64_t now_ns) {
   store::Filter filter;
   filter.begin_ns = now_ns - static_cast<std::int64_t>(config.period_s * 1e9);
   filter.begin_ns -= filter.begin_ns % store::kHourNs;
@@ -159,7 +167,8 @@ Result<Look> look_at(store::Reader& reader, const AlertConfig& config, std::size
   look.findings = findings_of(slower, stragglers, thin, config.url, now_ns);
   PURLIN_TRY(add_changes(reader, slower, look));
   PURLIN_ASSIGN(const NewestEnvironment newest, newest_environment(reader, filter, now_ns));
-  PURLIN_ASSIGN(const std::vector<analysis::TuneTask> tune, tune_tasks(reader, filter, tasks));
+  PURLIN_ASSIGN(const std::vector<analysis::TuneTask> tune,
+                tune_tasks(reader, filter, measured, newest.driver, tasks));
   look.tasks = fleet_tasks(tune, newest.runtime, newest.driver);
   return look;
 }
@@ -171,6 +180,7 @@ Watcher::Watcher(StoreGate& gate, WatcherOptions options, std::optional<Courier>
       courier_(std::move(courier)),
       clock_(clock),
       log_(log),
+      known_times_(options_.caches, clock),
       thread_([this] { run(); }) {}
 
 Watcher::~Watcher() {
@@ -196,8 +206,9 @@ void Watcher::run() {
 Status Watcher::round() {
   Look look;
   const std::int64_t now_ns = clock_.wall_ns();
+  const std::vector<MeasuredTime> measured = known_times_.read(log_);
   PURLIN_TRY(gate_.read([&](store::Reader& reader) -> Status {
-    PURLIN_ASSIGN(look, look_at(reader, options_.config, options_.tasks, now_ns));
+    PURLIN_ASSIGN(look, look_at(reader, options_.config, options_.tasks, measured, now_ns));
     return Status::ok();
   }));
   if (look.left_out_share > 0.05)

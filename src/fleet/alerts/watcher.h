@@ -10,6 +10,7 @@
 #include "base/time.h"
 #include "fleet/alerts/courier.h"
 #include "fleet/api/store_gate.h"
+#include "fleet/backlog/known_times.h"
 #include "store/raws.h"
 
 #include <condition_variable>
@@ -27,6 +28,7 @@ struct WatcherOptions {
   AlertConfig config;
   std::string backlog_path;  // leases; "" = the backlog is left alone
   std::size_t tasks = 200;   // of a round
+  std::string caches{};      // folder of shared caches, for the best known times; "" = none
   store::RawRetention raws{};
 };
 
@@ -50,6 +52,7 @@ class Watcher {
   std::optional<Courier> courier_;
   Clock& clock_;
   Log& log_;
+  KnownTimes known_times_;  // of the thread
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   bool stop_ = false;
@@ -72,6 +75,6 @@ struct Look {
   std::vector<Change> changes;  // of the alarms: their raw profiles are kept longer
 };
 Result<Look> look_at(store::Reader& reader, const AlertConfig& config, std::size_t tasks,
-                     std::int64_t now_ns);
+                     const std::vector<MeasuredTime>& measured, std::int64_t now_ns);
 
 }  // namespace purlin::fleet

@@ -262,9 +262,9 @@ TEST(TuneThese, StaleFirstThenBySavingWithoutCommunication) {
   const std::vector<TuneTask> tasks =
       tune_these({cell("a", "M=1", 100), cell("b", "M=1", 50), cell("c", "M=1", 10),
                   cell("ncclDevKernel_AllReduce", "", 1000)},
-                 {{"a", "M=1", "H100", std::nullopt, 0.95, false},
-                  {"b", "M=1", "H100", 0.5e6, {}, false},
-                  {"c", "M=1", "H100", 0.9e6, {}, true}},
+                 {{"a", "M=1", "", "H100", std::nullopt, 0.95, false},
+                  {"b", "M=1", "", "H100", 0.5e6, {}, false},
+                  {"c", "M=1", "", "H100", 0.9e6, {}, true}},
                  10);
   ASSERT_EQ(tasks.size(), 3u);
   EXPECT_EQ(tasks[0].kernel, "c");

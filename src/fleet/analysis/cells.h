@@ -20,6 +20,7 @@ struct Cell {
   std::string role;                       // "" = analysis::role_of(kernel, op)
   std::string build, driver, runtime;
   std::string node, device;   // device: UUID, "" where the store has no such detail
+  std::string raw{};          // the kernel's name as recorded, "" where not asked for
   std::int64_t begin_ns = 0;  // of its step, UTC
   Sketch time;                // weighted: a launch seen once in N counts as N
 };

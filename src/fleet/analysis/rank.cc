@@ -118,8 +118,8 @@ std::vector<TuneTask> tune_these(const std::vector<Cell>& cells, const std::vect
     group.time.merge(cell.time);
     if (group.cell == nullptr || group.cell->op.empty()) group.cell = &cell;
   }
-  std::map<std::tuple<std::string_view, std::string_view, std::string_view>, const Known*> facts;
-  for (const Known& one : known) facts[{one.kernel, one.shape, one.gpu}] = &one;
+  std::map<Key, const Known*> facts;
+  for (const Known& one : known) facts[{one.kernel, one.shape, one.dtype, one.gpu}] = &one;
   std::vector<TuneTask> tasks;
   for (const auto& [key, group] : groups) {
     TuneTask task;
@@ -131,9 +131,10 @@ std::vector<TuneTask> tune_these(const std::vector<Cell>& cells, const std::vect
     task.gpu_s = group.time.total_ns() * 1e-9;
     task.p50_ns = group.time.quantile(0.5);
     static const Known nothing;
-    const auto found = facts.find({task.kernel, task.shape, task.gpu});
+    const auto found = facts.find({task.kernel, task.shape, task.dtype, task.gpu});
     const Known& fact = found == facts.end() ? nothing : *found->second;
     task.headroom = headroom_of(fact, task.p50_ns, &task.basis);
+    task.best_ns = fact.best_ns.value_or(0);
     task.stale = fact.stale;
     tasks.push_back(std::move(task));
   }

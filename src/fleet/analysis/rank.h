@@ -33,10 +33,10 @@ struct Top {
 };
 Top top_kernels(const std::vector<Cell>& cells);
 
-// What is known about one (kernel, shape, GPU): its best measured time, or the distance from the
-// roof that binds it.
+// What is known about one (kernel, shape, dtype, GPU): its best measured time, or the distance from
+// the roof that binds it.
 struct Known {
-  std::string kernel, shape, gpu;
+  std::string kernel, shape, dtype, gpu;
   std::optional<double> best_ns;           // of a config cache, for this shape and GPU
   std::optional<double> roof_utilization;  // 0 to 1
   bool stale = false;                      // the winner was measured with another driver or toolkit
@@ -48,6 +48,7 @@ struct TuneTask {
   std::string kernel, op, shape, dtype, gpu, role;
   double launches = 0, gpu_s = 0, p50_ns = 0;
   double headroom = 0;  // 0 to 1
+  double best_ns = 0;   // the best known time; 0 = none
   HeadroomBasis basis = HeadroomBasis::kAssumed;
   bool stale = false;
   double saving_s() const { return gpu_s * headroom; }

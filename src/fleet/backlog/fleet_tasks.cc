@@ -8,6 +8,22 @@
 #include <array>
 
 namespace purlin::fleet {
+namespace {
+
+std::string basis_text(const analysis::TuneTask& task) {
+  switch (task.basis) {
+    case analysis::HeadroomBasis::kBestKnown:
+      return fmt::format(", {:.1f} us where {:.1f} us is known", task.p50_ns * 1e-3,
+                         task.best_ns * 1e-3);
+    case analysis::HeadroomBasis::kRoofline:
+      return fmt::format(", at {:.0f} % of its roof", (1 - task.headroom) * 100);
+    case analysis::HeadroomBasis::kAssumed:
+      break;
+  }
+  return "";
+}
+
+}  // namespace
 
 std::vector<backlog::Leases::Put> fleet_tasks(const std::vector<analysis::TuneTask>& tasks,
                                               const std::string& toolkit,
@@ -25,9 +41,10 @@ std::vector<backlog::Leases::Put> fleet_tasks(const std::vector<analysis::TuneTa
     task.dtype = from.dtype;
     task.launches = static_cast<std::uint64_t>(from.launches);
     if (from.launches > 0) task.launch_ns = ranked.gpu_time_ns / from.launches;
-    task.headroom = from.headroom;
-    task.reason = fmt::format("{:.0f} GPU seconds of the fleet, {} kernel{}", from.gpu_s, from.role,
-                              from.stale ? ", measured with another driver or toolkit" : "");
+    if (!ranked.headroom_assumed) task.headroom = from.headroom;
+    task.reason =
+        fmt::format("{:.0f} GPU seconds of the fleet, {} kernel{}{}", from.gpu_s, from.role,
+                    basis_text(from), from.stale ? ", tuned with another driver only" : "");
     puts.push_back(std::move(put));
   }
   return puts;

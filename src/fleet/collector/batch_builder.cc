@@ -12,6 +12,8 @@ namespace purlin::fleet {
 namespace {
 
 constexpr std::int64_t kRowHourNs = 3'600'000'000'000, kMaxAheadNs = 60'000'000'000;
+// Older periods are of a wrong clock: a batch spans 40 days at most.
+constexpr std::int64_t kMaxBehindNs = 30 * 24 * kRowHourNs;
 constexpr std::size_t kRowsOfBatch = 20'000, kMaxNames = 20'000;
 constexpr std::size_t kMaxKernelBytes = 4096, kMaxCommandBytes = 1024;
 constexpr std::string_view kOtherKernels = "(other kernels)";
@@ -52,6 +54,18 @@ double lost_launches(const Coverage& coverage) {
 double measured_share(const Coverage& coverage) {
   const double all = coverage.launches_seen + coverage.launches_sampled_out;
   return all > 0 ? coverage.launches_seen / all : 1;
+}
+
+// What is read after a restart may be of an earlier hour than the batch, and clocks are set back. A
+// batch has the hours of all its rows.
+void widen(store::Batch& batch) {
+  batch.begin_ns = std::min(batch.begin_ns, batch.end_ns);
+  const auto include = [&batch](std::int64_t hour_ns) {
+    batch.begin_ns = std::min(batch.begin_ns, hour_ns);
+    batch.end_ns = std::max(batch.end_ns, hour_ns);
+  };
+  for (const store::BatchRow& row : batch.rows) include(row.hour_ns);
+  for (const store::BatchCoverage& coverage : batch.coverage) include(coverage.hour_ns);
 }
 
 }  // namespace
@@ -143,7 +157,7 @@ void BatchBuilder::add_coverage(const profile::TailPart& part, std::int64_t hour
 }
 
 void BatchBuilder::add(const profile::TailPart& part, std::int64_t now_ns) {
-  const bool bad_time = part.end_ns <= 0 || part.end_ns > now_ns + kMaxAheadNs;
+  const bool bad_time = part.end_ns < now_ns - kMaxBehindNs || part.end_ns > now_ns + kMaxAheadNs;
   const std::int64_t hour_ns = (bad_time ? now_ns : part.end_ns) / kRowHourNs * kRowHourNs;
   const std::vector<DeviceInfo>& devices = part.profile.environment.devices;
   std::map<std::uint32_t, double> busy;
@@ -187,6 +201,7 @@ std::vector<store::Batch> BatchBuilder::batches(const BatchFacts& facts,
       }
     }
     all.push_back(std::move(batch));
+    widen(all.back());
   } while (row != rows_.end());
   return all;
 }

@@ -98,6 +98,32 @@ TEST_F(CollectorTest, FoldsAPeriodToRowsWithTheirPlace) {
   EXPECT_TRUE(ship().empty()) << "a period without activity makes none";
 }
 
+TEST_F(CollectorTest, PeriodsOfEarlierHoursArriveAfterARestartAndAClockThatIsSet) {
+  constexpr std::int64_t kHour = 3'600'000'000'000;
+  CaptureFile file(watched(), {.start_ns = kNow});
+  const auto launch_at = [&](std::int64_t ns) {
+    file.launch("kernel", 1000);
+    file.seal(ns);
+  };
+  launch_at(kNow + 1'000'000'000);
+  launch_at(kNow + 3 * kHour);
+  clock_.now_ns = kNow + 26 * kHour;
+  start();  // the collector was away for a day
+  look();
+  EXPECT_EQ(ship().size(), 1U);
+  launch_at(clock_.now_ns + 30'000'000'000);  // ahead, perhaps in the next hour
+  clock_.now_ns = (clock_.now_ns / kHour + 1) * kHour - 20'000'000'000;
+  launch_at(clock_.now_ns + 30'000'000'000);
+  look();
+  clock_.now_ns -= 2 * kHour;  // set back
+  launch_at(clock_.now_ns);
+  look();
+  launch_at(1'000'000'000);  // 1970
+  look();
+  ship();
+  EXPECT_EQ(shipped_["kernel"], 6);
+}
+
 TEST_F(CollectorTest, NothingIsLostOrDoubledOverRestarts) {
   CaptureFile file(watched(), {.start_ns = kNow});
   Random random(7);
