@@ -3,7 +3,10 @@
 #include "store/store.h"
 
 #include "base/files.h"
+#include "store/clickhouse/client.h"
 #include "store/clickhouse/server_testing.h"
+#include "store/sqlite/database.h"
+#include "store/sqlite/folder.h"
 #include "store/testing.h"
 
 #include <gtest/gtest.h>
@@ -97,6 +100,50 @@ TEST_P(StoreTest, AnswersWithWhatWasSent) {
   EXPECT_EQ(top.kernels[0].sum_ns, direct.total_ns());
   EXPECT_NEAR(top.kernels[0].p50_ns, direct.quantile(0.5), 0.006 * direct.quantile(0.5));
   EXPECT_NEAR(top.kernels[0].share, direct.total_ns() / all_.total_ns(), 1e-12);
+}
+
+TEST_P(StoreTest, ANewerSchemaIsRefusedAndKeptUnchanged) {
+  put_and_count(fleet_.batch("n1", 1, kMadeUpDayNs));
+  if (!is_sqlite()) {
+    store_.reset();
+    Client client = Client::connect(parse_clickhouse_target(target_, {}).value()).value();
+    ASSERT_TRUE(client.execute("INSERT INTO {db}.meta VALUES ('schema', 99, 99)").is_ok());
+    const Status opened = open_store(target_).status();
+    EXPECT_EQ(opened.code(), Code::kCorrupt);
+    EXPECT_NE(opened.message().find("newer Purlin"), std::string::npos) << opened.message();
+    EXPECT_FALSE(migrate_store(target_).is_ok());
+    EXPECT_FALSE(init_store(target_).is_ok());
+    return;
+  }
+  // One day of a newer Purlin: the others go on, and no question leaves it out.
+  put_and_count(fleet_.batch("n1", 2, kMadeUpDayNs + kDayNs));
+  const std::string day = Folder(target_).path(Level::kHours, kMadeUpDayNs);
+  const auto set_version = [](const std::string& path) {
+    Database database = Database::open(path, Database::Mode::kWrite).value();
+    ASSERT_TRUE(database.execute("PRAGMA user_version = 99").is_ok());
+  };
+  store_.reset();
+  set_version(day);
+  open();
+  Filter other;
+  other.begin_ns = kMadeUpDayNs + kDayNs;
+  EXPECT_EQ(store_->top(other, 1)->launches, all_.count() / 2);
+  for (const Status& status :
+       {store_->top({}, 1).status(),
+        store_->ingest_many({hashed(fleet_.batch("n1", 3, kMadeUpDayNs))})[0].status()}) {
+    EXPECT_EQ(status.code(), Code::kCorrupt);
+    EXPECT_NE(status.message().find(day + ": its schema has version 99, written by a newer"),
+              std::string::npos)
+        << status.message();
+  }
+  EXPECT_EQ(put(hashed(fleet_.batch("n1", 4, kMadeUpDayNs + kDayNs))), Ingest::kStored);
+  EXPECT_TRUE(store_->check()->damaged());
+  store_.reset();
+  EXPECT_FALSE(migrate_store(target_).is_ok());
+  set_version(Folder(target_).catalog());
+  const Status opened = open_store(target_).status();
+  EXPECT_NE(opened.message().find("newer Purlin; update this one"), std::string::npos)
+      << opened.message();
 }
 
 TEST_P(StoreTest, CountsABatchOnce) {

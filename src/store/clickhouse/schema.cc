@@ -100,6 +100,8 @@ Status make_clickhouse_tables(Client& client) {
         "{3})",
         table.name, table.columns, cluster, table.shard)));
   }
+  // What another replica has written comes a moment later.
+  if (replicated) PURLIN_TRY(client.execute("SYSTEM SYNC REPLICA {db}.meta_local"));
   PURLIN_ASSIGN(const std::int64_t version,
                 client.integer(fmt::format("SELECT toInt64(max(value)) FROM {{db}}.{} WHERE key = "
                                            "'schema'",

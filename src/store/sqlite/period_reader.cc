@@ -22,10 +22,9 @@ Result<PeriodReader> PeriodReader::open(const std::string& path, Level level,
   PURLIN_ASSIGN(Database database, Database::open(path, Database::Mode::kRead));
   PeriodReader reader(std::move(database), level, period_ns);
   PURLIN_ASSIGN(const int version, schema_version(reader.database_));
-  // 0: a writer that was killed has made it, and nothing in it.
-  if (version != static_cast<int>(period_schema().size()))
-    return error(version == 0 ? Code::kNotFound : Code::kInvalid,
-                 "{}: its schema has version {}; run `purlin store migrate`", path, version);
+  // A writer that was killed has made it, and nothing in it.
+  if (version == 0) return error(Code::kNotFound, "{}: it is empty", path);
+  PURLIN_TRY(check_schema_version(reader.database_, period_schema()));
   const auto prepare = [&](Statement& statement, const char* sql) -> Status {
     PURLIN_ASSIGN(statement, reader.database_.prepare(sql));
     return Status::ok();

@@ -57,14 +57,23 @@ Result<int> schema_version(Database& database) {
   return static_cast<int>(version);
 }
 
-Result<int> take_steps(Database& database, const SchemaSteps& steps) {
+Status check_schema_version(Database& database, const SchemaSteps& steps) {
   PURLIN_ASSIGN(const int version, schema_version(database));
   const int wanted = static_cast<int>(steps.size());
   if (version > wanted || version < 0)
     return error(Code::kCorrupt,
-                 "{}: its schema has version {}, written by a newer Purlin; update "
-                 "this one",
+                 "{}: its schema has version {}, written by a newer Purlin; update this one",
                  database.path(), version);
+  if (version < wanted)
+    return error(Code::kInvalid, "{}: its schema has version {}; run `purlin store migrate`",
+                 database.path(), version);
+  return Status::ok();
+}
+
+Result<int> take_steps(Database& database, const SchemaSteps& steps) {
+  PURLIN_ASSIGN(const int version, schema_version(database));
+  const int wanted = static_cast<int>(steps.size());
+  if (version > wanted || version < 0) return check_schema_version(database, steps);
   for (int step = version; step < wanted; ++step) {
     PURLIN_ASSIGN(Transaction transaction, Transaction::begin(database));
     PURLIN_TRY(database.execute(steps[static_cast<std::size_t>(step)]));
@@ -76,12 +85,8 @@ Result<int> take_steps(Database& database, const SchemaSteps& steps) {
 
 Status require_schema(Database& database, const SchemaSteps& steps) {
   PURLIN_ASSIGN(const int version, schema_version(database));
-  if (version == 0 || version > static_cast<int>(steps.size()))
-    return take_steps(database, steps).status();
-  if (version < static_cast<int>(steps.size()))
-    return error(Code::kInvalid, "{}: its schema has version {}; run `purlin store migrate`",
-                 database.path(), version);
-  return Status::ok();
+  return version == 0 ? take_steps(database, steps).status()
+                      : check_schema_version(database, steps);
 }
 
 }  // namespace purlin::store

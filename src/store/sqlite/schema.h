@@ -19,6 +19,8 @@ const SchemaSteps& catalog_schema();
 Result<int> schema_version(Database& database);
 // Takes the steps that are missing and returns how many these were.
 Result<int> take_steps(Database& database, const SchemaSteps& steps);
+// The version is the present one; an empty file has none.
+Status check_schema_version(Database& database, const SchemaSteps& steps);
 // Makes the tables of an empty file; else the version must be the present one.
 Status require_schema(Database& database, const SchemaSteps& steps);
 
