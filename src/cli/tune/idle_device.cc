@@ -5,13 +5,30 @@
 #include "base/os/process.h"
 #include "base/text.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
+#include <unistd.h>
 
 namespace purlin::cli {
 namespace {
 
 constexpr double kIdleCommandTimeoutS = 30;
+
+// Those that can compute on a GPU: they have CUDA's device file open.
+std::size_t holders_of_device(const std::vector<int>& pids) {
+  std::size_t holders = 0;
+  for (const int pid : pids) {
+    const std::string folder = fmt::format("/proc/{}/fd", pid);
+    const std::vector<std::string> names = list_directory(folder).value_or({});
+    holders += std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+      char target[64] = "";
+      return ::readlink(join_path(folder, name).c_str(), target, sizeof target - 1) > 0 &&
+             starts_with(target, "/dev/nvidia-uvm");
+    });
+  }
+  return holders;
+}
 
 }  // namespace
 
@@ -22,7 +39,17 @@ IdleDevice::IdleDevice(std::string name, const DeviceInfo& device, std::string c
   if (monitor.is_ok()) monitor_ = std::move(monitor).value();
 }
 
-IdleDevice::Answer IdleDevice::look(std::size_t own) const {
+std::size_t foreign_processes(const std::vector<unsigned>& on_device, const std::vector<int>& own,
+                              std::size_t own_with_device) {
+  const auto mine =
+      static_cast<std::size_t>(std::count_if(on_device.begin(), on_device.end(), [&](unsigned pid) {
+        return std::find(own.begin(), own.end(), static_cast<int>(pid)) != own.end();
+      }));
+  if (mine > 0 || own.empty()) return on_device.size() - mine;
+  return on_device.size() - std::min(on_device.size(), own_with_device);
+}
+
+IdleDevice::Answer IdleDevice::look(const std::vector<int>& own) const {
   if (!command_.empty()) {
     Process::Options options;
     options.argv = {"sh", "-c", command_};
@@ -35,18 +62,18 @@ IdleDevice::Answer IdleDevice::look(std::size_t own) const {
   if (monitor_ == nullptr) return {true, ""};
   const gpu::DeviceState state = monitor_->read();
   if (!state.processes) return {false, "the driver does not report its processes"};
-  // Numbers of processes may be those of another container: they are counted.
-  if (state.processes->size() > own)
-    return {false, fmt::format("{} compute on it",
-                               counted(state.processes->size() - own, "other process"))};
+  const std::size_t others = foreign_processes(*state.processes, own, holders_of_device(own));
+  if (others > 0)
+    return {false, fmt::format("{} {} on it", counted(others, "other process"),
+                               others == 1 ? "computes" : "compute")};
   if (state.protects_itself) return {false, "it protects itself from heat"};
   return {true, ""};
 }
 
-std::size_t processes_below(int pid) {
+std::vector<int> processes_below(int pid) {
   std::map<int, std::vector<int>> children;
   const Result<std::vector<std::string>> names = list_directory("/proc");
-  if (!names.is_ok()) return 1;
+  if (!names.is_ok()) return {pid};
   for (const std::string& name : *names) {
     const std::optional<std::int64_t> number = parse_int(name);
     if (!number) continue;
@@ -68,7 +95,7 @@ std::size_t processes_below(int pid) {
     for (const int child : children[one])
       if (found.insert(child).second) open.push_back(child);
   }
-  return found.size();
+  return std::vector<int>(found.begin(), found.end());
 }
 
 }  // namespace purlin::cli

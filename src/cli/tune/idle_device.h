@@ -24,8 +24,8 @@ class IdleDevice {
     bool idle = false;
     std::string why;  // it is not
   };
-  // `own`: processes of this pool that may be on it.
-  Answer look(std::size_t own) const;
+  // `own`: the processes of this pool that may be on it.
+  Answer look(const std::vector<int>& own) const;
 
  private:
   std::string name_, command_;
@@ -33,6 +33,10 @@ class IdleDevice {
 };
 
 // That process and all below it.
-std::size_t processes_below(int pid);
+std::vector<int> processes_below(int pid);
+// Of the processes on a device, those that are not `own`. Where the driver numbers them as another
+// container does, none has an own number: then `own_with_device` of them are own, at most.
+std::size_t foreign_processes(const std::vector<unsigned>& on_device, const std::vector<int>& own,
+                              std::size_t own_with_device);
 
 }  // namespace purlin::cli

@@ -131,7 +131,7 @@ class WorkerPool : public Command {
       return Status::ok();
     }
     slot.drained = false;
-    if (const IdleDevice::Answer answer = slot.idle.look(0); !answer.idle) {
+    if (const IdleDevice::Answer answer = slot.idle.look({}); !answer.idle) {
       say(context, slot, "not idle: " + answer.why);
       return Status::ok();
     }
