@@ -110,29 +110,32 @@ class BacklogCommand : public Command {
     }
     Table table;
     table.column("id");
-    table.column("do");
-    table.column("kernel");
-    table.column("shape");
-    table.column("device");
-    table.column("launches", Table::Align::kRight);
     table.column("GPU time", Table::Align::kRight);
     table.column("headroom", Table::Align::kRight);
-    table.column("slower", Table::Align::kRight);
-    table.column("why");
-    for (const backlog::RankedTask& ranked : tasks) {
-      const backlog::Task& task = ranked.task;
+    table.column("task");
+    for (const backlog::RankedTask& ranked : tasks)
       table.row(
-          {task.id(), task.key.kind, task.key.kernel, task.key.shape, task.key.device,
-           task.launches > 0 ? std::to_string(task.launches) : "-",
-           (ranked.time_assumed ? "~" : "") + format_ns(ranked.gpu_time_ns),
+          {ranked.task.id(), (ranked.time_assumed ? "~" : "") + gpu_time_text(ranked.gpu_time_ns),
            fmt::format("{}{:.0f} %", ranked.headroom_assumed ? "~" : "", ranked.headroom * 100),
-           task.ratio > 0 ? fmt::format("{:.2f}x", task.ratio) : "-", task.reason});
-    }
+           task_text(ranked.task)});
     context.print(table.render(context.terminal));
     return kExitOk;
   }
 
  private:
+  static std::string gpu_time_text(double ns) {
+    constexpr double kHour = 3.6e12;
+    return ns < kHour ? format_ns(ns) : fmt::format("{:.1f} h", ns / kHour);
+  }
+  // In a few columns, so that it can be read in 80 of them.
+  static std::string task_text(const backlog::Task& task) {
+    std::string text = fmt::format("{} {}", task.key.kind, task.key.kernel);
+    if (!task.key.shape.empty()) text += " " + task.key.shape;
+    if (!task.key.device.empty()) text += " on " + task.key.device;
+    if (task.launches > 0) text += fmt::format("; {} launches", task.launches);
+    if (task.ratio > 0) text += fmt::format("; {:.2f}x slower", task.ratio);
+    return task.reason.empty() ? text : text + "; " + task.reason;
+  }
   Result<std::vector<backlog::RankedTask>> list(Context& context,
                                                 const std::string& directory) const {
     if (server_.empty()) return backlog::read(directory, context.log);

@@ -89,13 +89,15 @@ void CoverageTable::add(std::int64_t begin_ns, const Fields& platform, const Fie
     return i < fields.size() ? fields[i] : none;
   };
   const std::int64_t point = point_of(step_, begin_ns);
-  std::string key = std::to_string(point);
+  // A name may have any character: each is preceded by its length.
+  key_.assign(reinterpret_cast<const char*>(&point), sizeof point);
   for (const std::string* part :
        {&field(unit, 0), &field(unit, 1), &field(platform, 0), &field(why, 0)}) {
-    key += fmt::format(" {}:", part->size());  // a name may have any character
-    key += *part;
+    const auto size = static_cast<std::uint32_t>(part->size());
+    key_.append(reinterpret_cast<const char*>(&size), sizeof size);
+    key_ += *part;
   }
-  const auto [at, is_new] = places_.emplace(std::move(key), cells_.size());
+  const auto [at, is_new] = places_.emplace(key_, cells_.size());
   if (is_new) {
     CoverageCell& cell = cells_.emplace_back();
     cell.begin_ns = point;

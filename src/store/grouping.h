@@ -80,6 +80,7 @@ class CoverageTable {
   Step step_;
   std::vector<CoverageCell> cells_;
   std::unordered_map<std::string, std::size_t> places_;
+  std::string key_;  // used again
 };
 
 }  // namespace purlin::store

@@ -16,7 +16,25 @@ if [ -d /usr/share/gocode/src/github.com/Masterminds/sprig ] && command -v go >/
 fi
 if command -v helm >/dev/null; then helm lint --strict "$PURLIN_SOURCE/deploy/helm/purlin" || fail "helm lint"; fi
 python3 "$PURLIN_SOURCE/tests/suites/deploy_files.py" "$PURLIN_SOURCE" "$PURLIN" $renderer || fail "deploy/"
-sh -n "$PURLIN_SOURCE/deploy/slurm/tune-backlog.sbatch" || fail "the script for Slurm"
+# What can be run here: units as systemd reads them, and the job of Slurm with a stand-in for purlin.
+if command -v systemd-analyze >/dev/null; then
+  for unit in "$PURLIN_SOURCE"/deploy/systemd/*.service; do
+    sed "s|/usr/bin/purlin|$PURLIN|" "$unit" >"$tmp/${unit##*/}"
+    systemd-analyze verify --man=no "$tmp/${unit##*/}" 2>"$tmp/verify" || fail "${unit##*/}: $(cat "$tmp/verify")"
+    [ ! -s "$tmp/verify" ] || fail "${unit##*/}: $(cat "$tmp/verify")"
+  done
+fi
+if command -v shellcheck >/dev/null; then
+  shellcheck --shell=sh "$PURLIN_SOURCE/deploy/slurm/tune-backlog.sbatch" || fail "the script for Slurm"
+fi
+mkdir -p "$tmp/bin"
+printf '#!/bin/sh\necho "$PURLIN_SERVER_TOKEN_FILE" "$@"\n' >"$tmp/bin/purlin"
+chmod +x "$tmp/bin/purlin"
+sbatch() { env -u PURLIN_POOL_SERVER PATH="$tmp/bin:$PATH" SLURM_JOB_ID=7 "$@" sh "$PURLIN_SOURCE/deploy/slurm/tune-backlog.sbatch"; }
+expect_exit 0 sbatch PURLIN_POOL_SERVER=https://fleet:8717
+expect_contains "$tmp/out" "$HOME/.config/purlin/pool-token worker-pool --drain --device cuda:0 --server https://fleet:8717"
+if sbatch >"$tmp/out" 2>&1; then fail "the job of Slurm runs without a server"; fi
+expect_contains "$tmp/out" "PURLIN_POOL_SERVER"
 if command -v promtool >/dev/null; then
   promtool check rules "$PURLIN_SOURCE/deploy/prometheus/alerts.yml" || fail "the alert rules"
 fi
