@@ -54,7 +54,7 @@ class Nesting {
 
  private:
   std::vector<std::uint32_t>& open_on(std::uint32_t process, std::uint32_t thread) {
-    const std::uint64_t key = std::uint64_t{process} << 32 | thread;
+    const std::uint64_t key = thread_key(process, thread);
     if (key == last_key_ && last_ != kNone) return stacks_[last_];
     const auto next = static_cast<std::uint32_t>(stacks_.size());
     std::uint32_t at = ids_.find_or_add(key * 0x9E3779B97F4A7C15ull, next);
@@ -211,7 +211,7 @@ void count_lost(const Timeline& timeline, LinkStats& stats) {
   for (std::size_t i = 0; i < timeline.calls.size(); ++i) {
     const Call& call = timeline.calls[i];
     if (call.kind != CallKind::kLaunch) continue;
-    Outer& outer = threads[std::uint64_t{call.process} << 32 | call.thread];
+    Outer& outer = threads[thread_key(call.process, call.thread)];
     if (call.start_ns >= outer.end) {
       ++stats.launches;
       outer = {call.start_ns + call.duration_ns, !has_work[i]};
