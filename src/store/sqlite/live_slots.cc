@@ -109,12 +109,12 @@ Result<bool> LiveSlots::use(const std::string& path, int slot,
   // Known to the writer before the file is read, so that no commit is missed.
   const std::shared_ptr<Slot> of = slot_of(path, slot);
   const std::lock_guard lock(of->mutex);
-  if (of->too_large) return false;
+  if (of->too_large.load()) return false;
   catch_up(*of);
   if (!of->table) {
     PURLIN_ASSIGN(of->table, load());
     if (of->table->bytes() > max_bytes_ / 2 || !make_room(of)) {
-      of->too_large = of->table->bytes() > max_bytes_ / 2;
+      of->too_large.store(of->table->bytes() > max_bytes_ / 2);
       of->table.reset();
       return false;
     }
@@ -132,7 +132,7 @@ std::set<int> LiveSlots::known(const std::string& path) const {
   const std::lock_guard lock(mutex_);
   std::set<int> slots;
   for (const auto& [key, slot] : slots_)
-    if (key.first == path && !slot->too_large) slots.insert(key.second);
+    if (key.first == path && !slot->too_large.load()) slots.insert(key.second);
   return slots;
 }
 

@@ -13,6 +13,7 @@
 #include "store/labels.h"
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -86,7 +87,7 @@ class LiveSlots {
   struct Slot {
     std::mutex mutex;  // of the table
     std::optional<Table> table;
-    bool too_large = false;
+    std::atomic<bool> too_large{false};
     std::mutex commits_mutex;
     std::vector<Commit> commits;  // that the table lacks
     std::int64_t used_ns = 0;     // of LiveSlots' mutex, as the next one
