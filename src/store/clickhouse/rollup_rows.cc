@@ -3,6 +3,7 @@
 
 #include "base/hash.h"
 #include "store/arrival.h"
+#include "store/calendar.h"
 #include "store/clickhouse/dictionary.h"
 #include "store/clickhouse/schema.h"
 
