@@ -107,7 +107,7 @@ class Collect : public Command {
     flags.option("--period", period_, "Time between two batches", "TIME");
     flags.option("--spool-limit", limit_, "Maximum size of the batches that wait", "SIZE");
     flags.option("--raw-per-hour", raw_per_hour_,
-                 {"Size of the raw profiles that are sent in an hour; 0 = none",
+                 {"Raw profiles that are sent in an hour; 0 = none",
                   "One of each run, when its capture has ended. They go after all batches, and are "
                   "the first to go when --spool-limit is reached."},
                  "SIZE");

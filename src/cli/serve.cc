@@ -316,7 +316,7 @@ class Serve : public Command {
                  {"How long raw profiles are kept",
                   "One of each hour, and those next to a change, stay for 180 days."},
                  "TIME");
-    flags.option("--raws-limit", raws_limit_, "Maximum size of raw profiles; the oldest go first",
+    flags.option("--raws-limit", raws_limit_, "Size of all raw profiles; the oldest go first",
                  "SIZE");
     flags.flag("--hash-tokens", hash_tokens_,
                {"Replace the secrets in the token file by their hashes, and end",
