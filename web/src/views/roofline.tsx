@@ -4,6 +4,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import * as f from "../format";
 import { index, numbered } from "../data";
 import { profile, type ProfileData } from "../profile";
+import { useWidth } from "../series";
 import { Empty, hue, Section, useLoaded } from "../ui";
 import { adjust, link, place } from "../url";
 
@@ -47,15 +48,9 @@ function rangeOf(points: Point[], ceilings: Ceiling[]): Range {
 }
 
 export function RooflinePlot(props: { data: ProfileData; before?: ProfileData | null; only?: string; height: number; small?: boolean; shown?: Set<string>; device?: string }) {
-  const box = useRef<HTMLDivElement>(null), svg = useRef<SVGSVGElement>(null);
-  const [width, setWidth] = useState(600);
+  const svg = useRef<SVGSVGElement>(null), [box, width] = useWidth<HTMLDivElement>(280);
   const [zoom, setZoom] = useState<Range | null>(null);
   const [hover, setHover] = useState<Point | null>(null);
-  useEffect(() => {
-    const node = box.current!, sizes = new ResizeObserver(() => setWidth(Math.max(280, node.clientWidth)));
-    sizes.observe(node);
-    return () => sizes.disconnect();
-  }, []);
   const all = useMemo(() => pointsOf(props.data), [props.data]);
   const device = props.device || all[0]?.kernel.device;
   const points = useMemo(() => all.filter((p) => (!props.only || p.id === props.only) && (!device || p.kernel.device === device || props.only)), [all, props.only, device]);
