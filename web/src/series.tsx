@@ -61,7 +61,7 @@ export function Series(props: { label: string; points: Point[]; marks?: Mark[]; 
         </g>
         {points.some((p) => p.high != null) && <path class="high" d={path("high")} />}
         <path class="through" d={path("value")} />
-        {marks.some((m) => m.change) && cuts.slice(1).map((to, i) => { const from = cuts[i]; if (to <= from) return null; const v = median(points.slice(from, to).map((p) => p.value)); return <line class="level" x1={x(from) - half * 0.6} x2={x(to - 1) + half * 0.6} y1={y(v)} y2={y(v)} />; })}
+        {marks.some((m) => m.change) && cuts.slice(1).map((to, i) => { const from = cuts[i]; if (to <= from) return null; const v = median(points.slice(from, to).map((p) => p.value)); return <line class="level" x1={Math.max(left - 5, x(from) - half * 0.6)} x2={Math.min(width - right + 5, x(to - 1) + half * 0.6)} y1={y(v)} y2={y(v)} />; })}
         {points.map((p, i) => <circle class={i === at ? "here" : ""} cx={x(i)} cy={y(p.value)} r={i === at ? 5 : points.length > 60 ? 2 : 3} />)}
         {lines.map(({ m, px, from, line }) => <g class={"mark " + m.tone}><line x1={px} x2={px} y1={line < 0 ? top : 4 + line * 15} y2={height - bottom} /><title>{m.text}</title>{line >= 0 && <text x={from} y={13 + line * 15}>{m.text}</text>}</g>)}
       </svg>

@@ -51,6 +51,7 @@ export const view = (files) => started(["view", "--no-open", "--json", ...files]
 export const serve = (...args) => started(["serve", "--listen", "127.0.0.1:0", "--json", ...args]);
 async function started(args) {
   const child = spawn(purlin, args, { env: environment, stdio: ["ignore", "pipe", "inherit"] });
+  process.on("exit", () => child.kill("SIGKILL"));
   let text = "";
   for await (const piece of child.stdout) { text += piece; try { return { url: JSON.parse(text).url, stop: () => child.kill("SIGINT") }; } catch { /* not yet whole */ } }
   throw new Error(`purlin ${args[0]} ended: ${text}`);

@@ -303,7 +303,7 @@ await test("fleet", async () => {
 });
 await test("fleet: tokens, no data, names of strangers, a server that ends", async () => {
   const tokens = join(folder, "tokens");
-  writeFileSync(tokens, "read secret-of-the-page tester\nwrite other-secret writer\n", { mode: 0o600 });
+  writeFileSync(tokens, "read secret-of-the-page tester\nwrite another-secret-of-it writer\n", { mode: 0o600 });
   const server = await serve("--data", join(folder, "served"), "--token-file", tokens);
   let stopped = false;
   try {

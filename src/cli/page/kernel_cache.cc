@@ -52,8 +52,9 @@ bool may_be_of(const cache::CacheKey& key, const PageKernels& kernels) {
 }
 
 Json shown_entry(const cache::StoredEntry& stored) {
+  const Json whole = entry_document(stored, true);
   Json shown = Json::object();
-  for (const Json::Member& member : entry_document(stored, true).members())
+  for (const Json::Member& member : whole.members())
     if (!starts_with(member.key, "samples_") && member.key != "host" && member.key != "user" &&
         member.key != "statuses" && member.key != "facts")
       shown.set(member.key, member.value);

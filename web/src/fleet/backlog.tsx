@@ -24,7 +24,7 @@ export function Backlog() {
   return (
     <div class="view">
       <dl class="stats">{states.map((s) => <Stat name={s === "leased" ? "tuned now" : f.words(s)} value={f.count(all.filter((t) => t.state === s).length)} />)}
-        <Stat name="GPU time spent today" value={seconds(answer.data.tuning_gpu_s_today)} title="By workers of the pool, on tuning" />
+        <Stat name="GPU time spent today" value={answer.data.tuning_gpu_s_today > 0 ? seconds(answer.data.tuning_gpu_s_today) : "none"} title="By workers of the pool, on tuning" />
         <Stat name="possible saving" value={f.ns(all.filter((t) => t.state !== "done").reduce((s, t) => s + (t.saving_ns || 0), 0))} title="GPU time × headroom of the tasks that are not done" />
         <Stat name="won so far" value={gain > 0 ? f.ns(gain) : "–"} tone={gain > 0 ? "good" : ""} title="GPU time of the done tasks × (1 − 1 / speedup), if programs use the winners" /></dl>
       <Section title="Backlog" class="wide" note="What the pool tunes: leased tasks, then those with the largest possible saving" tools={states.length > 1 ? <Choice label="state" value={query.state ?? ""} options={[["", "all"], ...states.map((s): [string, string] => [s, f.words(s)])]} onChange={(v) => adjust({ state: v })} /> : undefined}>

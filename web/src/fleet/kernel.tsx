@@ -4,10 +4,12 @@
 import * as f from "../format";
 import { Series, type Mark } from "../series";
 import { Empty, hue, Meter, Section, ShareBar, Stat } from "../ui";
-import { adjust, link } from "../url";
+import { adjust, link, place } from "../url";
 import { Verdicts } from "../views/verdicts";
 import { useAnswer, type Answer } from "./api";
 import { Asking, Coverage, Filters, filters, kept, Refusal, seconds, short, Waiting } from "./parts";
+
+const bySize = (points: any[] | undefined): any[] => [...(points ?? [])].sort((a, b) => b.gpu_s - a.gpu_s);
 
 // Where most of the GPU time of a step begins to run in another build or under another driver.
 function environmentMarks(times: string[], what: string, points: any[]): Mark[] {
@@ -21,15 +23,18 @@ function environmentMarks(times: string[], what: string, points: any[]): Mark[] 
   return marks;
 }
 
-function History(props: { query: Record<string, string>; slower: Answer }) {
-  const step = props.query.begin === "-1d" ? "hour" : "day";
-  const all = useAnswer("query/history", { ...props.query, step }), builds = useAnswer("query/history", { ...props.query, step, by: "build" }), drivers = useAnswer("query/history", { ...props.query, step, by: "driver" });
+// Of one shape: a level of several moves with their mix alone.
+function History(props: { query: Record<string, string>; slower: Answer; shapes: any[] }) {
+  const step = props.query.begin === "-1d" ? "hour" : "day", chosen = place.value.query.shape ?? props.shapes[0]?.shape ?? "";
+  const query: Record<string, string> = { ...props.query, step, ...(chosen && chosen !== "all" ? { shape: chosen } : {}) };
+  const all = useAnswer("query/history", query), builds = useAnswer("query/history", { ...query, by: "build" }), drivers = useAnswer("query/history", { ...query, by: "driver" });
   const points: any[] = all.data?.points ?? [], times = points.map((p) => p.begin);
   const found: any[] = (props.slower.data?.kernels ?? []).filter((k: any) => !props.query.model || k.gpu === props.query.model);
   const changes = found.flatMap((k): Mark[] => { const at = times.findIndex((t) => Date.parse(t) + (step === "day" ? 864e5 : 36e5) > Date.parse(k.at)); return at > 0 ? [{ at, text: `${f.relative(k.ratio)} ${k.certainty}`, tone: k.ratio > 1 ? "bad" : "good", change: true }] : []; });
   const marks = [...changes, ...environmentMarks(times, "build", builds.data?.points ?? []), ...environmentMarks(times, "driver", drivers.data?.points ?? [])];
   return (
-    <Section title="History" class="wide" note={`Median and 95th percentile by ${step}. A dashed line: where the level changed, or the build or driver of most of its time.`}>
+    <Section title="History" class="wide" note={`Median and 95th percentile by ${step}. A dashed line: where the level changed, or the build or driver of most of its time.`}
+      tools={props.shapes.length > 1 ? <label>shape<select value={chosen} onChange={(e) => adjust({ shape: e.currentTarget.value === props.shapes[0].shape ? "" : e.currentTarget.value })}>{props.shapes.slice(0, 40).map((s) => <option value={s.shape}>{s.shape || "not known"}</option>)}<option value="all">all, in their mix of the day</option></select></label> : undefined}>
       <Asking of={all} /><Refusal of={all} />
       {all.data && points.length === 0 && <p class="faint">Nothing was recorded in this time.</p>}
       {points.length > 0 && <Series label="Median duration" height={220} marks={marks} points={points.map((p) => ({ label: step === "day" ? String(p.begin).slice(5, 10) : String(p.begin).slice(11, 16), value: p.p50_ns, high: p.p95_ns, detail: `${f.count(p.launches)} launches, ${f.count(p.recorded)} recorded, ${seconds(p.gpu_s)} of GPU time` }))} />}
@@ -41,9 +46,8 @@ function History(props: { query: Record<string, string>; slower: Answer }) {
   );
 }
 
-function Parts(props: { title: string; note: string; query: Record<string, string>; by: string; columns: [string, (p: any) => any][] }) {
-  const answer = useAnswer("query/history", { ...props.query, step: "all", by: props.by });
-  const points: any[] = [...(answer.data?.points ?? [])].sort((a, b) => b.gpu_s - a.gpu_s), sum = points.reduce((n, p) => n + p.gpu_s, 0), most = Math.max(...points.map((p) => p.gpu_s), 1e-9);
+function Parts(props: { title: string; note: string; of: Answer; columns: [string, (p: any) => any][] }) {
+  const answer = props.of, points = bySize(answer.data?.points), sum = points.reduce((n, p) => n + p.gpu_s, 0), most = Math.max(...points.map((p) => p.gpu_s), 1e-9);
   return (
     <Section title={props.title} note={props.note}>
       <Asking of={answer} /><Refusal of={answer} />
@@ -82,8 +86,10 @@ function Tasks(props: { kernel: string }) {
 export function Kernel(props: { kernel: string }) {
   const chosen = filters(), models = useAnswer("query/history", { ...chosen, kernel: props.kernel, step: "all", by: "model" });
   // Durations of several models of GPU have no common level: the one with most time, unless chosen.
-  const list: any[] = [...(models.data?.points ?? [])].sort((a, b) => b.gpu_s - a.gpu_s), model = chosen.model ?? list[0]?.model ?? "";
+  const list = bySize(models.data?.points), model = chosen.model ?? list[0]?.model ?? "";
   const query: Record<string, string> = { ...chosen, kernel: props.kernel, ...(model ? { model } : {}) };
+  const part = (by: string) => useAnswer(models.data ? "query/history" : "", { ...query, step: "all", by });
+  const shapes = part("shape,dtype,op"), builds = part("build,driver,runtime"), nodes = part("node,job");
   const top = useAnswer(models.data ? "query/top" : "", { ...query, limit: "1" }), slower = useAnswer(models.data ? "query/slower" : "", query);
   if (models.error) return <div class="view"><Filters /><Waiting of={models} /></div>;
   if (!top.data) return <div class="view"><Filters /><Waiting of={top} /></div>;
@@ -101,11 +107,11 @@ export function Kernel(props: { kernel: string }) {
           <Stat name="median" value={f.ns(k.p50_ns)} note={`p95 ${f.ns(k.p95_ns)}`} /><Stat name="role" value={f.words(k.role)} />
           <Stat name="GPU models" value={f.count(list.length)} note={list.length > 1 ? <select aria-label="GPU model" value={model} onChange={(e) => adjust({ model: e.currentTarget.value })}>{list.map((m) => <option value={m.model}>{m.model}</option>)}</select> : undefined} />
         </dl>
-        <History query={query} slower={slower} />
+        {shapes.data || shapes.error ? <History query={query} slower={slower} shapes={bySize(shapes.data?.points)} /> : <Section title="History" class="wide"><Asking of={shapes} /></Section>}
         <div class="columns two">
-          <Parts title="Shapes" note="Problem shapes and types" query={query} by="shape,dtype,op" columns={[["problem", (p) => <><span class="mono">{p.shape || "not known"}</span> {p.dtype}<small class="under">{p.op}</small></>]]} />
-          <Parts title="Builds and drivers" note="Side by side; the mix of shapes is not held fixed here" query={query} by="build,driver,runtime" columns={[["build", (p) => p.build || "not known"], ["driver", (p) => <>{p.driver}<small class="under">{p.runtime}</small></>]]} />
-          <Parts title="Jobs and nodes" note="With most of its time" query={query} by="node,job" columns={[["node", (p) => <a href={link("nodes", "", { node: p.node })}>{p.node}</a>], ["job", (p) => p.job]]} />
+          <Parts title="Shapes" note="Problem shapes and types" of={shapes} columns={[["problem", (p) => <><span class="mono">{p.shape || "not known"}</span> {p.dtype}<small class="under">{p.op}</small></>]]} />
+          <Parts title="Builds and drivers" note="Side by side; the mix of shapes is not held fixed here" of={builds} columns={[["build", (p) => p.build || "not known"], ["driver", (p) => <>{p.driver}<small class="under">{p.runtime}</small></>]]} />
+          <Parts title="Jobs and nodes" note="With most of its time" of={nodes} columns={[["node", (p) => <a href={link("nodes", "", { node: p.node })}>{p.node}</a>], ["job", (p) => p.job]]} />
           <Tasks kernel={props.kernel} />
         </div>
         <Guard kernel={props.kernel} />

@@ -23,7 +23,7 @@ function Stragglers(props: { begin: string }) {
 
 function Uncovered(props: { begin: string; node: string }) {
   const answer = useAnswer("query/coverage", { begin: props.begin, step: "all", ...(props.node ? { node: props.node } : {}) });
-  const list: any[] = (answer.data?.cells ?? []).map((c: any) => ({ ...c, share: c.busy_s > 0 ? Math.min(1, c.seen_s / c.busy_s) : null })).sort((a: any, b: any) => (a.share ?? 2) - (b.share ?? 2));
+  const list: any[] = (answer.data?.cells ?? []).filter((c: any) => c.node).map((c: any) => ({ ...c, share: c.busy_s > 0 ? Math.min(1, c.seen_s / c.busy_s) : null })).sort((a: any, b: any) => (a.share ?? 2) - (b.share ?? 2));
   const thin = list.filter((c) => c.share !== null && c.share < 0.5), shown = props.node ? list : thin;
   return (
     <Section title="Not seen" class="wide" note={answer.data ? `${f.count(thin.length)} of ${f.plural(list.length, "device")} had less than half of their busy time recorded` : undefined}>

@@ -15,11 +15,11 @@ function Margin(props: { of: number; by: number }) {
 
 // `p50_ns`: of the kernel that they are about, to be compared with their times.
 export function Entries(props: { entries: any[]; p50_ns?: number | null; shape?: string }) {
-  const measured = props.p50_ns ? props.entries.some((e) => e.time_ms > 0) : false;
+  const measured = props.p50_ns && props.shape ? props.entries.some((e) => e.time_ms > 0 && f.pairs(e.problem) === props.shape) : false;
   return (
     <div class="scroll" tabIndex={0}><table class="plain"><thead><tr><th class="left">winner of</th><th class="left">problem</th><th class="left">device</th><th>time</th><th>default</th><th><abbr class="tip" title="How much slower the second best config was">runner-up</abbr></th>{measured && <th><abbr class="tip" title="Median here, over the winner's time; at the same problem only">now</abbr></th>}<th class="left">state</th><th class="left">config</th></tr></thead><tbody>
       {props.entries.map((e) => {
-        const problem = f.pairs(e.problem), same = measured && e.time_ms > 0 && (!props.shape || props.shape === problem);
+        const problem = f.pairs(e.problem), same = measured && e.time_ms > 0 && props.shape === problem;
         return (
           <tr class={e.state === "active" || e.state === "validated" ? "" : "uncertain"}>
             <td class="left">{e.key.kernel}<small class="under">{[e.key.dtype, e.key.policy].filter(Boolean).join(" · ")}</small></td>
