@@ -49,11 +49,14 @@ export const gpt2 = (build) => data(`page/gpt2_${build}.plprof`);
 // `purlin view` or `purlin serve`, until it is stopped.
 export const view = (files) => started(["view", "--no-open", "--json", ...files]);
 export const serve = (...args) => started(["serve", "--listen", "127.0.0.1:0", "--json", ...args]);
+const children = new Set();
+process.on("exit", () => { for (const child of children) child.kill("SIGKILL"); });
 async function started(args) {
   const child = spawn(purlin, args, { env: environment, stdio: ["ignore", "pipe", "inherit"] });
-  process.on("exit", () => child.kill("SIGKILL"));
+  children.add(child);
+  const ended = new Promise((done) => child.on("exit", done));
   let text = "";
-  for await (const piece of child.stdout) { text += piece; try { return { url: JSON.parse(text).url, stop: () => child.kill("SIGINT") }; } catch { /* not yet whole */ } }
+  for await (const piece of child.stdout) { text += piece; try { return { url: JSON.parse(text).url, stop: () => { child.kill("SIGINT"); return ended; } }; } catch { /* not yet whole */ } }
   throw new Error(`purlin ${args[0]} ended: ${text}`);
 }
 
