@@ -178,7 +178,7 @@ TEST_F(HttpServerTest, AnswersOneRequestAfterAnotherOnAConnection) {
   EXPECT_EQ(server_->url(), "http://127.0.0.1:" + std::to_string(port()));
 }
 
-// Without a thread of its own: the only one answers others meanwhile.
+// It holds no thread: the only one answers others meanwhile.
 TEST_F(HttpServerTest, AnAnswerCanGoOn) {
   options_.handler_threads = 1;
   start();

@@ -3,7 +3,7 @@
 #include "base/text.h"
 #include "cache/entry/bucket_regret.h"
 #include "cache/store/retention.h"
-#include "cli/cache/entry_document.h"
+#include "cli/page/entry_document.h"
 #include "cli/commands.h"
 #include "cli/frame/command.h"
 #include "cli/frame/next_step.h"

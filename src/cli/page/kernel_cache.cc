@@ -3,7 +3,7 @@
 
 #include "base/text.h"
 #include "cache/layers/layers.h"
-#include "cli/cache/entry_document.h"
+#include "cli/page/entry_document.h"
 #include "model/document.h"
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 // What the user's config caches hold about the kernels of a page: the document `cache`, as
 // `purlin cache ls --json` prints it, of the entries that may be about one of them. Without host,
 // user and samples: a page is passed on. Free function. Failure: none; a cache that cannot be read
-// is said on stderr.
+// is a warning.
 #pragma once
 
 #include "cli/frame/command.h"

@@ -43,7 +43,7 @@ std::string JournalEvents::next() {
 std::string JournalEvents::next_of(Followed& followed) {
   const Result<std::uint64_t> size = file_size(followed.journal.path);
   if (!size.is_ok() || *size == followed.at) return "";
-  const bool again = *size < followed.at;  // `purlin tune --fresh` began anew
+  const bool again = *size < followed.at;  // `purlin tune --fresh` began again
   if (again) followed = {{followed.journal.path, followed.journal.document, 0}};
   const std::string text = lines_from(followed.journal.path, followed.at);
   followed.at += text.size();

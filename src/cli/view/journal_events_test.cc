@@ -50,7 +50,7 @@ TEST_F(JournalEventsTest, OnlyWhatThePageLacks) {
   EXPECT_EQ(event["end"].as_string(), "budget");
 }
 
-TEST_F(JournalEventsTest, AJournalThatBeganAnewReplacesAll) {
+TEST_F(JournalEventsTest, AJournalThatBeganAgainReplacesAll) {
   add(evaluation(1) + evaluation(2) + evaluation(3));
   JournalEvents events({{path_, "tune-1", 0}});
   EXPECT_EQ(event_of(events.next())["evaluations"].size(), 3u);

@@ -80,7 +80,8 @@ Result<std::vector<Json>> documents_in(const std::string& given) {
   const std::string path = file_to_read(given);
   const std::string schema = is_directory(path) ? "purlin.history/1" : schema_of_file(path);
   const std::string_view name = schema_name(schema);
-  if (schema.empty()) return std::vector<Json>();
+  // An exported timeline is read as a profile, like any Chrome trace.
+  if (schema.empty() || name == "purlin.chrome") return std::vector<Json>();
   if (name == "purlin.history" || name == "purlin.baseline" || name == "purlin.guard-run") {
     PURLIN_ASSIGN(Json document, history_of(path));
     return std::vector<Json>{std::move(document)};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/cache/entry_document.h"
+#include "cli/page/entry_document.h"
 
 namespace purlin::cli {
 
