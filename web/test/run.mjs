@@ -276,6 +276,7 @@ await test("fleet", async () => {
   try {
     const posted = await fetch(`${server.url}/v1/guard`, { method: "POST", body: JSON.stringify({ ...JSON.parse(readFileSync(data("page/verdict.json"), "utf8")), items: JSON.parse(readFileSync(data("page/verdict.json"), "utf8")).items.map((i) => ({ ...i, kernel: "rms_norm_kernel" })) }) });
     assert.equal(posted.status, 201);
+    if (captured) run("cache", "push", `${server.url}/team`);
     const page = await open(server.url, ".fleet-kernels");
     for (const [name, text] of fleetViews) {
       await page.getByRole("navigation", { name: "Views" }).getByRole("link", { name, exact: true }).click();
@@ -288,7 +289,8 @@ await test("fleet", async () => {
     await page.locator(".shortlist.bad a", { hasText: "rms_norm_kernel" }).click();
     await page.locator(".mark.bad").first().waitFor({ state: "attached" });
     await page.waitForFunction(() => /v1\.8 → v1\.9/.test(document.querySelector(".series-chart").textContent) && !/Asking the server/.test(document.querySelector("main").innerText));
-    assert.match(await page.locator("main").innerText(), /alarm[\s\S]*Shapes[\s\S]*M=16384,N=4096[\s\S]*regression/);
+    assert.match(await page.locator("main").innerText(), /alarm[\s\S]*Shapes[\s\S]*M=16384,N=4096[\s\S]*regression[\s\S]*In the shared caches/);
+    if (captured) await page.getByRole("heading", { name: "team", exact: true }).waitFor();
     await fits(page, "fleet, kernel");
     await accessible(page, "fleet, kernel");
     await page.goto(server.url + "#1/compare?by=build&before=v1.8&after=v1.9");

@@ -3,7 +3,7 @@
 #include "base/text.h"
 #include "cache/entry/bucket_regret.h"
 #include "cache/store/retention.h"
-#include "cli/page/entry_document.h"
+#include "cache/store/entry_document.h"
 #include "cli/commands.h"
 #include "cli/frame/command.h"
 #include "cli/frame/next_step.h"
@@ -126,7 +126,7 @@ class CacheLs : public Command {
     document.set("bytes", bytes);
     document.set("quota_bytes", quota);
     Json list = Json::array();
-    for (const Line& line : lines) list.push(entry_document(line.stored, line.served));
+    for (const Line& line : lines) list.push(cache::entry_document(line.stored, line.served));
     document.set("entries", std::move(list));
     context.print(document.dump(2) + "\n");
   }

@@ -3,7 +3,7 @@
 
 #include "base/text.h"
 #include "cache/layers/layers.h"
-#include "cli/page/entry_document.h"
+#include "cache/store/entry_document.h"
 #include "model/document.h"
 
 #include <algorithm>
@@ -52,7 +52,7 @@ bool may_be_of(const cache::CacheKey& key, const PageKernels& kernels) {
 }
 
 Json shown_entry(const cache::StoredEntry& stored) {
-  const Json whole = entry_document(stored, true);
+  const Json whole = cache::entry_document(stored, true);
   Json shown = Json::object();
   for (const Json::Member& member : whole.members())
     if (!starts_with(member.key, "samples_") && member.key != "host" && member.key != "user" &&

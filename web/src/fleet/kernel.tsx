@@ -2,9 +2,11 @@
 // One kernel of the fleet: its history with changes and the environment, shapes, GPUs, verdicts of
 // the guard, tasks of the backlog.
 import * as f from "../format";
+import { sameKernel } from "../names";
 import { Series, type Mark } from "../series";
 import { Empty, hue, Meter, Section, ShareBar, Stat } from "../ui";
 import { adjust, link, place } from "../url";
+import { Entries } from "../views/entries";
 import { Verdicts } from "../views/verdicts";
 import { useAnswer, type Answer } from "./api";
 import { Asking, Coverage, Filters, filters, kept, Refusal, seconds, short, Waiting } from "./parts";
@@ -75,10 +77,32 @@ function Guard(props: { kernel: string }) {
 function Tasks(props: { kernel: string }) {
   const answer = useAnswer("backlog", {}), list: any[] = (answer.data?.tasks ?? []).filter((t: any) => t.kernel === props.kernel);
   return (
-    <Section title="Backlog and winners" note="What the pool tunes for it, and what that found">
+    <Section title="Backlog" note="What the pool tunes for it, and what that found">
       <Asking of={answer} /><Refusal of={answer} />
       {answer.data && list.length === 0 && <p class="faint">No task is about this kernel. A task needs a spec that computes the same problem. <a href={link("backlog")}>Backlog</a></p>}
       {list.length > 0 && <table class="plain"><tbody>{list.map((t) => <tr><td class="left wrap">{t.shape}</td><td class="left">{short(t.device ?? "")}</td><td class="left"><span class="chip">{f.words(t.state)}</span> {t.worker}</td><td><Meter value={t.headroom} /></td><td>{f.ns(t.saving_ns)}</td><td class="left">{t.outcome}</td></tr>)}</tbody></table>}
+    </Section>
+  );
+}
+
+const kMostCaches = 8, kMostWinners = 2000;
+
+// Winners of one shared cache, for the kernel or a problem that it has here.
+function InCache(props: { cache: string; kernel: string; shapes: Set<string> }) {
+  const answer = useAnswer(`caches/${encodeURIComponent(props.cache)}/winners`, { limit: String(kMostWinners) });
+  const list: any[] = (answer.data?.entries ?? []).filter((e: any) => sameKernel({ name: props.kernel, label: props.kernel }, e.key.kernel) || props.shapes.has(f.pairs(e.problem)));
+  return <><h3>{props.cache}</h3><Asking of={answer} /><Refusal of={answer} />
+    {answer.data && list.length === 0 && <p class="faint">No winner for this kernel or its problems.</p>}
+    {list.length > 0 && <Entries entries={list} />}</>;
+}
+
+function Winners(props: { kernel: string; shapes: any[] }) {
+  const answer = useAnswer("caches", {}), caches: string[] = (answer.data?.caches ?? []).slice(0, kMostCaches), shapes = new Set<string>(props.shapes.map((s) => s.shape).filter(Boolean));
+  return (
+    <Section title="In the shared caches" note="Winners for this kernel or its problems, with their margin">
+      <Asking of={answer} /><Refusal of={answer} />
+      {answer.data && caches.length === 0 && <p class="faint">This server has no shared cache: <code>purlin cache push {location.origin}/team</code> makes one.</p>}
+      {caches.map((cache) => <InCache key={cache} cache={cache} kernel={props.kernel} shapes={shapes} />)}
     </Section>
   );
 }
@@ -115,6 +139,7 @@ export function Kernel(props: { kernel: string }) {
           <Tasks kernel={props.kernel} />
         </div>
         <Guard kernel={props.kernel} />
+        <Winners kernel={props.kernel} shapes={shapes.data?.points ?? []} />
       </>}
     </div>
   );

@@ -8,7 +8,7 @@ import type { ProfileData, Row } from "../profile";
 import { Series, type Mark } from "../series";
 import { Section, ShareBar, useLoaded } from "../ui";
 import { link } from "../url";
-import { Entries } from "./cache";
+import { Entries } from "./entries";
 import { GuardSeries } from "./guard";
 import { Verdicts } from "./verdicts";
 

@@ -157,7 +157,7 @@ export function Tuning() {
             <table class="plain"><tbody>{important.map(([name, share]) => <tr><th class="left mono">{name}</th><td class="wide-cell"><ShareBar value={share} /></td></tr>)}</tbody></table>
             {important.length === 0 && <p class="faint">No parameter explains the times.</p>}
           </Section>
-          <Section title="Margin" note="The finals, with 95 % intervals">{d.best ? <Margin doc={d} /> : <p class="faint">The finals have not run.</p>}</Section>
+          <Section title="Margin" note="The finals, with 95 % intervals">{d.best ? <Margin doc={d} /> : <p class="faint">{d.of_journal ? <>A journal has no finals. <code>purlin tune --json</code> has them at the end.</> : "The finals have not run."}</p>}</Section>
         </div>
         <Section title="Configs" class="wide" note="Each line is a config, up is later in the parameter's order; the last axis is time, fast on top. The winner and its ties are drawn strongly. Press a value to keep its configs.">
           <Parallel evaluations={evaluations} winners={winners} important={important} />
