@@ -41,11 +41,11 @@ async function accessible(page, where) {
 async function test(name, body) {
   if (!name.includes(only)) return;
   ++ran;
-  const before = faults.length;
+  const before = faults.length, begin = Date.now();
   try {
     await body();
     assert.deepEqual(faults.slice(before), [], "messages or requests");
-    console.log(`ok ${name}`);
+    console.log(`ok ${name}, ${((Date.now() - begin) / 1000).toFixed(1)} s`);
   } catch (error) { ++failed; console.log(`FAILED ${name}\n${error.stack ?? error}`); }
   for (const page of context.pages()) await page.close();
 }
