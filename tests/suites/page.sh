@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The page in a browser: every view, from files and served, with axe-core (web/test/run.mjs).
-# timeout: 300
+# timeout: 420
 # shellcheck source=tests/suites/lib.sh
 . "$(dirname "$0")/lib.sh"
 
