@@ -7,6 +7,9 @@
 #include "cache/store/entry_document.h"
 #include "cache/store/store.h"
 
+#include <memory>
+#include <vector>
+
 namespace purlin::fleet {
 
 Result<Json> Winners::of(const std::string& cache, const std::string& kernel, std::size_t limit) {

@@ -11,8 +11,10 @@
 #include "base/status.h"
 #include "base/time.h"
 
+#include <cstddef>
 #include <mutex>
 #include <string>
+#include <utility>
 
 namespace purlin::fleet {
 
