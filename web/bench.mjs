@@ -10,7 +10,7 @@ import { gzipSync } from "node:zlib";
 import { browser } from "./test/pages.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url)), dist = join(here, "dist");
-const style = readFileSync(join(dist, "page.css"), "utf8"), script = readFileSync(join(dist, "page.js"), "utf8");
+const style = readFileSync(join(dist, "page.css"), "utf8"), script = readFileSync(join(dist, "page.js"), "utf8"), more = readFileSync(join(dist, "more.js"), "utf8");
 const hash = (text) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
 const element = (id, json) => `<script type="application/json" id="purlin-${id}">${JSON.stringify(json).replace(/</g, "\\u003c")}</script>\n`;
 
@@ -44,10 +44,10 @@ function timeline(n) {
 function write(path, n) {
   const { head, bytes } = timeline(n), packed = gzipSync(bytes, { level: 1 }), most = 48 << 20;
   const report = { schema: "purlin.report/1", kernels: [], coverage: {}, timeline: {}, environment: {}, launches: n, kernel_ns: 1 };
-  const parts = [`<!doctype html><html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src ${hash(style)}; script-src ${hash(script)}"><title>bench</title><style>${style}</style></head><body>`,
+  const parts = [`<!doctype html><html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src ${hash(style)}; script-src ${hash(script)} ${hash(more)}"><title>bench</title><style>${style}</style></head><body>`,
     element("page", { schema: "purlin.page/1", title: "bench", view: "timeline", files: [{ path: "bench" }], documents: [{ name: "report", schema: report.schema, bytes: 0 }, { name: "timeline", schema: head.schema, bytes: bytes.length }] }), element("report", report), element("timeline", head)];
   for (let at = 0, i = 0; at < packed.length; at += most, ++i) parts.push(`<script type="application/octet-stream" id="purlin-timeline.${i}">`, packed.subarray(at, at + most).toString("base64"), "</script>");
-  parts.push(`<script>${script}</script></body></html>`);
+  parts.push(`<script type="text/plain" id="purlin-more">${more}</script><script>${script}</script></body></html>`);
   writeFileSync(path, parts.join(""));
 }
 
@@ -62,7 +62,7 @@ function writeRows(path, n) {
   const head = { schema: "purlin.page-rows/1", rows: rest, bounds: ["memory"], classes: ["gemm"], arrays }, bytes = Buffer.concat(parts);
   const report = { schema: "purlin.report/1", kernels, coverage: {}, timeline: {}, environment: {}, launches: 1e6, kernel_ns: 2e10, page: { rows: n, other: { rows: rest }, details: [] } };
   writeFileSync(path, `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>bench</title><style>${style}</style></head><body>` + element("page", { schema: "purlin.page/1", title: "bench", view: "overview", files: [{ path: "bench" }], documents: [{ name: "report", schema: report.schema, bytes: 0 }, { name: "rows", schema: head.schema, bytes: bytes.length }] }) + element("report", report) + element("rows", head)
-    + `<script type="application/octet-stream" id="purlin-rows.0">${gzipSync(bytes).toString("base64")}</script><script>${script}</script></body></html>`);
+    + `<script type="application/octet-stream" id="purlin-rows.0">${gzipSync(bytes).toString("base64")}</script><script type="text/plain" id="purlin-more">${more}</script><script>${script}</script></body></html>`);
 }
 
 const quantile = (list, q) => [...list].sort((a, b) => a - b)[Math.min(list.length - 1, Math.floor(q * list.length))];

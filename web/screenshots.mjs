@@ -1,32 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
-// Screenshots of every view: node screenshots.mjs [DIR] [--all]. Into docs/screenshots, or DIR;
-// --all: both widths and both colour schemes.
+// Screenshots of every view, of real captures (tests/data/page): node screenshots.mjs [DIR] [NAME] [--all].
+// Into docs/screenshots, or DIR; --all: both widths and both colour schemes.
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { browser, makePages, root, view } from "./test/pages.mjs";
+import { browser, data, gpt2, makePages, root, serve, view } from "./test/pages.mjs";
 
 const args = process.argv.slice(2).filter((a) => !a.startsWith("--")), all = process.argv.includes("--all");
 const out = args[0] ?? join(root, "docs/screenshots"), only = args[1];
 mkdirSync(out, { recursive: true });
 const folder = mkdtempSync(join(tmpdir(), "purlin-shots-"));
-const { pages, guardFiles } = makePages(folder);
-const server = await view(guardFiles);
+const { pages, guardFiles, captured } = makePages(folder);
+const servers = { guard: await view(guardFiles), tuning: await view([data("page/softmax_tune.json")]), live: await view([data("page/softmax_journal.jsonl")]), compare: await view([gpt2("eager"), gpt2("sdpa")]), counters: await view([gpt2("counters")]), fleet: await serve("--demo"), ...(captured ? { kernel: await view([captured, ...guardFiles]) } : {}) };
+const gpt = `file://${pages.gpt2}`, at = (name, hash = "") => servers[name].url + hash;
+const asked = (p) => p.waitForFunction(() => !/Asking the server/.test(document.querySelector("main").innerText));
+// Into a step of the steady state, with a slice that was launched by a call.
+async function picked(p) {
+  await p.waitForTimeout(400);
+  const box = await p.locator(".tl-canvas").boundingBox(), label = await p.locator(".tl-label", { hasText: "stream 7" }).first().boundingBox();
+  for (let x = 0.42; x < 0.9; x += 0.02) {
+    await p.mouse.click(box.x + box.width * x, label.y + 8);
+    await p.waitForTimeout(60);
+    if (await p.getByText("launched by").count()) break;
+  }
+  await p.mouse.move(10, 300);
+}
+const first = async (p) => { await p.locator(".grid-row .name").first().click(); await p.locator(".view.kernel h1").waitFor(); await p.getByText("Not in this page").waitFor(); };
+// Name, address, what is there when it is ready, what is done then. `more`: with --all only.
 const shots = [
-  ["overview", `file://${pages.shapes}`, ".kernels .grid-row"], ["kernel", `file://${pages.shapes}`, ".kernels .grid-row", async (p) => { await p.locator(".grid-row .name").first().click(); await p.locator(".view.kernel h1").waitFor(); }],
-  ["counters", `file://${pages.counters}`, ".kernels .grid-row", async (p) => { await p.locator(".grid-row .name").nth(1).click(); await p.locator(".view.kernel h1").waitFor(); }],
-  ["roofline", `file://${pages.shapes}#1/roofline`, ".roofline svg"],
-  ["timeline", `file://${pages.shapes}#1/timeline`, ".tl-canvas", async (p) => { await p.waitForTimeout(400); const box = await p.locator(".tl-canvas").boundingBox(); await p.mouse.move(box.x + box.width * 0.55, box.y + 90); await p.keyboard.down("KeyW"); await p.waitForTimeout(process.env.SHOT_ZOOM ? Number(process.env.SHOT_ZOOM) : 450); await p.keyboard.up("KeyW"); await p.mouse.click(box.x + box.width * 0.55, box.y + 95); await p.waitForTimeout(200); await p.mouse.move(10, 300); }],
-  ["timeline_whole", `file://${pages.shapes}#1/timeline`, ".tl-canvas", async (p) => { await p.waitForTimeout(300); }],
-  ["whatif", `file://${pages.compare}#1/timeline?file=0&after=applied0`, ".tl-label.after", async (p) => { await p.waitForTimeout(400); }],
-  ["advice", `file://${pages.compare}#1/advice?file=0`, ".advised"], ["compare", `file://${pages.compare}`, ".view.compare table"],
-  ["tuning", `file://${pages.tuning}`, ".view.tuning .uplot"], ["guard", server.url, ".view.guard .uplot"],
+  ["overview", gpt, ".kernels .grid-row"], ["roofline", at("compare", "#1/roofline?file=1"), ".roofline svg"],
+  ["timeline", `${gpt}#1/timeline?from=742000000&to=745200000`, ".tl-canvas", picked], ["whatif", `${gpt}#1/timeline?after=applied0`, ".tl-label.after", async (p) => { await p.waitForTimeout(400); }],
+  ["advice", `${gpt}#1/advice`, ".advised"], ["compare", at("compare"), ".view.compare table"],
+  ["tuning", at("tuning"), ".view.tuning .uplot"], ["guard", at("guard"), ".view.guard .uplot"],
+  ["fleet", at("fleet"), ".fleet-kernels", asked], ["fleet_kernel", at("fleet", "#1/kernels/rms_norm_kernel"), ".series-chart", asked],
+  ...(captured ? [["kernel", at("kernel", "#1/kernels"), ".kernels .grid-row", async (p) => { await p.getByRole("link", { name: "softmax", exact: true }).click(); await p.getByText("Not in this page").waitFor(); }]] : []),
+];
+const more = [
+  ["gpt2_kernel", gpt, ".kernels .grid-row", first], ["counters", at("counters"), ".kernels .grid-row", first], ["timeline_whole", `${gpt}#1/timeline`, ".tl-canvas", async (p) => { await p.waitForTimeout(300); }], ["live", at("live"), ".view.tuning .uplot"],
+  ["fleet_nodes", at("fleet", "#1/nodes"), ".view table", asked], ["fleet_backlog", at("fleet", "#1/backlog"), ".view table", asked], ["fleet_compare", at("fleet", "#1/compare?by=build&before=v1.8&after=v1.9&all=1"), ".fleet-compare", asked],
+  ...(captured ? [["cache_kernel", at("kernel", "#1/kernels"), ".kernels .grid-row", async (p) => { await p.getByRole("link", { name: "softmax", exact: true }).click(); await p.getByText("Not in this page").waitFor(); await p.getByRole("heading", { name: "History over builds" }).evaluate((e) => e.scrollIntoView()); }]] : []),
 ];
 const engine = await browser();
 for (const width of all ? [1280, 1920] : [1280]) for (const scheme of all ? ["light", "dark"] : ["light"]) {
   const context = await engine.newContext({ viewport: { width, height: width === 1280 ? 800 : 1080 }, colorScheme: scheme, reducedMotion: "reduce" });
-  for (const [name, url, ready, use] of shots) {
-    if (only ? name !== only : !all && ["counters", "timeline_whole"].includes(name)) continue;
+  for (const [name, url, ready, use] of [...shots, ...(all || only ? more : [])]) {
+    if (only && name !== only) continue;
     const page = await context.newPage();
     page.on("console", (m) => m.type() === "error" && console.log(name, m.text()));
     page.on("pageerror", (e) => console.log(name, e.message));
@@ -40,5 +58,5 @@ for (const width of all ? [1280, 1920] : [1280]) for (const scheme of all ? ["li
   await context.close();
 }
 await engine.close();
-server.stop();
+for (const server of Object.values(servers)) server.stop();
 rmSync(folder, { recursive: true, force: true });

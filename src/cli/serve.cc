@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `purlin serve`: serves shared caches over HTTP.
 #include "base/byte_size.h"
+#include "base/file_stamp.h"
 #include "base/files.h"
 #include "base/sha256.h"
 #include "base/text.h"
@@ -21,7 +22,6 @@
 #include "fleet/token_file.h"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -82,17 +82,13 @@ class FileWatch {
  public:
   explicit FileWatch(std::string path) : path_(std::move(path)) { (void)changed(); }
   bool changed() {
-    struct stat info {};
-    if (path_.empty() || ::stat(path_.c_str(), &info) != 0) return false;
-    const Stamp now = {info.st_mtim.tv_sec, info.st_mtim.tv_nsec,
-                       static_cast<std::int64_t>(info.st_ino)};
-    return std::exchange(seen_, now) != now;
+    const FileStamp now = path_.empty() ? FileStamp{} : file_stamp(path_);
+    return now != FileStamp{} && std::exchange(seen_, now) != now;
   }
 
  private:
-  using Stamp = std::array<std::int64_t, 3>;
   const std::string path_;
-  Stamp seen_{};
+  FileStamp seen_{};
 };
 
 void load_certificate(fleet::HttpServer& server, Log& log) {

@@ -11,10 +11,12 @@
 #include "cache/share/share_index.h"
 #include "fleet/answers.h"
 #include "fleet/metrics.h"
+#include "fleet/winners.h"
 
 #include <algorithm>
 #include <cerrno>
 #include <functional>
+#include <memory>
 #include <set>
 #include <sys/stat.h>
 #include <system_error>
@@ -27,6 +29,7 @@ constexpr std::string_view kIndexKey = "index.json", kSegmentFolder = "segments/
                            kTemporary = ".tmp.";
 constexpr std::size_t kMaxObject = std::size_t{64} << 20, kMaxProbe = 64, kPage = 10'000;
 constexpr std::size_t kMaxCaches = 10'000;
+constexpr std::int64_t kMostWinners = 10'000;
 constexpr std::int64_t kSecondNs = 1'000'000'000, kLeftOverNs = 3600 * kSecondNs,
                        kTendAgainNs = 10 * kSecondNs, kTendAgainFactor = 10;
 
@@ -422,6 +425,35 @@ std::string cache_metrics(const CacheApi& api) {
                                 static_cast<double>(api.options().quota_bytes));
 }
 
+// A question that pulls: one of the few that are answered at once.
+Endpoint winners_endpoint(const std::string& directory, Clock& clock) {
+  const auto winners = std::make_shared<Winners>(directory, clock);
+  return {.method = "GET",
+          .path = "/v1/caches/{cache}/winners",
+          .scope = Scope::kRead,
+          .kind = "winners",
+          .summary = "What a shared cache serves for a kernel",
+          .answer = "purlin.cache/1",
+          .parameters = {{"kernel", "string", "name of its spec; all without it"},
+                         {"limit", "integer", "100 by default"}},
+          .handle =
+              [winners](const Request& request) {
+                const std::string& name = value_of(request.path, "cache");
+                const std::string& asked = value_of(request.query, "limit");
+                const std::int64_t limit = parse_int(asked.empty() ? "100" : asked).value_or(0);
+                if (!is_cache_name(name) || limit < 1 || limit > kMostWinners)
+                  return error_answer(400, "give the name of a cache, and a limit of 1 to 10000");
+                Result<Json> entries = winners->of(name, value_of(request.query, "kernel"),
+                                                   static_cast<std::size_t>(limit));
+                if (!entries.is_ok()) return error_answer(entries.status());
+                Json json = answer_document("purlin.cache/1");
+                json.set("cache", name);
+                json.set("entries", std::move(*entries));
+                return json_answer(json);
+              },
+          .is_query = true};
+}
+
 std::vector<Endpoint> cache_endpoints(CacheApi& api) {
   const auto handle = [&api](const Request& request) {
     const Result<Route> route = parse_route(request.head.method, request.head.target);
@@ -434,6 +466,7 @@ std::vector<Endpoint> cache_endpoints(CacheApi& api) {
   };
   constexpr std::string_view kObject = "/v1/caches/{cache}/objects/{key...}";
   return {
+      winners_endpoint(api.options().directory, api.clock()),
       {"GET",
        "/v1/caches",
        Scope::kRead,

@@ -49,6 +49,7 @@ class CacheApi {
 
   std::uint64_t stored_bytes() const { return stored_.get(); }
   const CacheApiOptions& options() const { return options_; }
+  Clock& clock() const { return clock_; }
   // What an object of that key may have; kInvalid: it is none of a shared cache.
   static Result<std::uint64_t> max_bytes(std::string_view key);
 

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -38,6 +39,9 @@ struct HttpAnswer {
   std::string body{};
   std::vector<std::pair<std::string, std::string>> headers{};
   std::string content_type = "application/json";
+  // An answer that goes on after its body: asked several times a second for what to send next. "":
+  // nothing new; none: the end. By one thread at a time; it must not wait.
+  std::function<std::optional<std::string>()> more{};
 };
 
 class HttpHandler {

@@ -34,7 +34,7 @@ using ErrorCode = boost::system::error_code;
 constexpr std::uint32_t kMaxHeadBytes = 16 * 1024;
 constexpr std::size_t kReadBytes = 64 * 1024, kHeadPieceBytes = 4096;
 constexpr std::size_t kMaxDiscardedBytes = std::size_t{1} << 20;
-constexpr std::chrono::milliseconds kDiscardTime{2000}, kAcceptPause{100};
+constexpr std::chrono::milliseconds kDiscardTime{2000}, kAcceptPause{100}, kBetweenPieces{200};
 
 std::chrono::milliseconds milliseconds(double seconds) {
   return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
@@ -380,7 +380,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     if (asked_)
       seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - *asked_).count();
     shared_.handler.answered(head_, answer, seconds);
-    keep_alive_ = keep_alive_ && !shared_.stopping.load();
+    more_ = head_.method == "HEAD" ? nullptr : std::move(answer.more);
+    keep_alive_ = keep_alive_ && !shared_.stopping.load() && !more_;
     response_.emplace();
     response_->result(static_cast<unsigned>(answer.status));
     response_->set(http::field::content_type, answer.content_type);
@@ -388,8 +389,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
     response_->set("X-Content-Type-Options", "nosniff");
     for (const auto& [name, value] : answer.headers) response_->set(name, value);
     response_->keep_alive(keep_alive_);
-    // To HEAD the answer says what a body would have, and has none.
-    response_->content_length(answer.body.size());
+    // To HEAD the answer says what a body would have, and has none. The end of the connection ends
+    // one that goes on.
+    if (!more_) response_->content_length(answer.body.size());
     if (head_.method != "HEAD") response_->body() = std::move(answer.body);
     expect_transfer(response_->body().size());
     http::async_write(stream_, *response_,
@@ -397,8 +399,39 @@ class Connection : public std::enable_shared_from_this<Connection> {
                         self->response_.reset();
                         self->held_.release();
                         if (code) return self->close();
+                        if (self->more_) return self->wait_for_more();
                         if (self->keep_alive_) return self->read_head();
                         self->discard();
+                      });
+  }
+
+  // No thread is held meanwhile.
+  void wait_for_more() {
+    stream_.expires_never();
+    pause_.expires_after(kBetweenPieces);
+    pause_.async_wait([self = shared_from_this()](ErrorCode code) {
+      if (code || self->shared_.stopping.load() || !self->stream_.socket().is_open())
+        return self->close();
+      asio::post(self->shared_.handlers, [self] {
+        std::optional<std::string> piece;
+        try {
+          piece = self->more_();
+        } catch (...) {  // it ran out of memory, say: the answer ends
+        }
+        asio::post(self->stream_.get_executor(), [self, piece = std::move(piece)]() mutable {
+          self->send_more(std::move(piece));
+        });
+      });
+    });
+  }
+  void send_more(std::optional<std::string> piece) {
+    if (!piece) return discard();
+    if (piece->empty()) return wait_for_more();
+    piece_ = std::move(*piece);
+    expect_transfer(piece_.size());
+    asio::async_write(stream_, asio::buffer(piece_),
+                      [self = shared_from_this()](ErrorCode code, std::size_t) {
+                        code ? self->close() : self->wait_for_more();
                       });
   }
 
@@ -435,6 +468,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::optional<http::request_parser<http::string_body>> parser_;
   std::optional<http::response<http::string_body>> response_;
   HttpHead head_{};
+  std::function<std::optional<std::string>()> more_;  // of an answer that goes on
+  std::string piece_;                                 // of it, under way
+  asio::steady_timer pause_{stream_.get_executor()};
   std::optional<std::chrono::steady_clock::time_point> asked_;  // when the handler was
   std::string peer_;
   Held held_;

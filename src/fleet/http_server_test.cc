@@ -101,6 +101,15 @@ class Echo : public HttpHandler {
       changed_.wait(lock, [this] { return let_go_; });
     }
     HttpAnswer answer;
+    if (starts_with(head.target, "/pieces")) {
+      const bool endless = head.target == "/pieces/endless";
+      answer.more = [this, endless, n = 0]() mutable -> std::optional<std::string> {
+        ++pieces;
+        const char* const each[] = {"one ", "", "two ", "three"};
+        if (endless) return "";
+        return n < 4 ? std::optional<std::string>(each[n++]) : std::nullopt;
+      };
+    }
     answer.body = head.target == "/large" ? std::string(1 << 20, 'x')
                                           : head.method + " " + head.target + " " + body;
     return answer;
@@ -125,7 +134,7 @@ class Echo : public HttpHandler {
     let_go_ = true;
     changed_.notify_all();
   }
-  std::atomic<int> asked{0};
+  std::atomic<int> asked{0}, pieces{0};
 
  private:
   std::mutex mutex_;
@@ -167,6 +176,23 @@ TEST_F(HttpServerTest, AnswersOneRequestAfterAnotherOnAConnection) {
   EXPECT_TRUE(ends_with(client.read_to_end(), "GET /e <end>"));
   EXPECT_EQ(server_->counts().accepted, 1u);
   EXPECT_EQ(server_->url(), "http://127.0.0.1:" + std::to_string(port()));
+}
+
+// It holds no thread: the only one answers others meanwhile.
+TEST_F(HttpServerTest, AnAnswerCanGoOn) {
+  options_.handler_threads = 1;
+  start();
+  Client endless(port()), client(port()), other(port());
+  endless.send(get("/pieces/endless"));
+  client.send(get("/pieces"));
+  const std::string text = client.read_to_end();
+  EXPECT_EQ(text.find("Content-Length"), std::string::npos) << text;
+  EXPECT_TRUE(ends_with(text, "\r\n\r\nGET /pieces one two three<end>")) << text;
+  other.send(get("/a"));
+  other.read_answer("GET /a ");
+  EXPECT_GT(echo_.pieces, 4);
+  server_->stop(60);  // does not wait for the end of what has none
+  EXPECT_TRUE(ends_with(endless.read_to_end(), "<end>"));
 }
 
 TEST_F(HttpServerTest, WhatIsRefusedCostsItsHeadAlone) {

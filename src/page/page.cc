@@ -54,11 +54,14 @@ std::string inert(const std::string& json) {
   return out;
 }
 
-std::string policy(std::string_view connect, std::string_view script_sha256 = kScriptSha256) {
+std::string policy(std::string_view connect, const std::string& scripts) {
   return fmt::format(
       "default-src 'none'; style-src {}; script-src {}; worker-src blob:; connect-src {}; "
       "base-uri 'none'; form-action 'none'",
-      policy_source(kStyleSha256), policy_source(script_sha256), connect);
+      policy_source(kStyleSha256), scripts, connect);
+}
+std::string page_policy(std::string_view connect) {
+  return policy(connect, policy_source(kScriptSha256) + " " + policy_source(kMoreSha256));
 }
 
 Json index_of(const Page& page, bool served) {
@@ -107,6 +110,13 @@ std::string head_of_page(const std::string& meta) {
   return out;
 }
 
+// Inert until a view needs it: the page then runs it as a script, which the policy knows.
+std::string more_element() {
+  std::string out = "<script type=\"text/plain\" id=\"purlin-more\">";
+  out += kMoreScript;
+  return out + "</script>\n";
+}
+
 std::string end_of_page(std::string_view script = kScript) {
   std::string out = "<script>";
   out += script;
@@ -118,26 +128,33 @@ std::string end_of_page(std::string_view script = kScript) {
 
 Result<std::string> render_file(const Page& page) {
   std::string out = head_of_page(fmt::format(
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n", policy("'none'")));
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n", page_policy("'none'")));
   out += data_element("page", index_of(page, false));
   for (const Document& document : page.documents) {
     out += data_element(document.name(), document.head());
     if (!document.bytes().empty()) PURLIN_TRY(add_arrays(document, out));
   }
-  return out + end_of_page();
+  return out + more_element() + end_of_page();
 }
 
 Result<std::string> render_shell(const Page& page) {
   return head_of_page("") + data_element("page", index_of(page, true)) + end_of_page();
 }
 
-std::string served_policy() { return policy("'self'") + "; frame-ancestors 'none'"; }
+std::string served_policy() { return page_policy("'self'") + "; frame-ancestors 'none'"; }
 
 std::string render_fleet() { return head_of_page("") + end_of_page(kFleetScript); }
 
-std::string fleet_policy() { return policy("'self'", kFleetSha256) + "; frame-ancestors 'none'"; }
+std::string fleet_policy() {
+  return policy("'self'", policy_source(kFleetSha256)) + "; frame-ancestors 'none'";
+}
 
 Result<std::optional<Served>> serve(const Page& page, std::string_view path) {
+  if (path == "more.js") {
+    PURLIN_ASSIGN(std::string body, gzip(std::string(kMoreScript)));
+    return std::optional<Served>(
+        {std::move(body), "text/javascript; charset=utf-8", served_policy(), true});
+  }
   for (const Document& document : page.documents) {
     const std::string stem = "documents/" + document.name();
     if (path == stem + ".json") {

@@ -34,7 +34,7 @@ struct Served {
 Result<std::string> render_shell(const Page& page);
 // The policy of the shell and of everything else under it, as a header.
 std::string served_policy();
-// `path`: "documents/NAME.json" or "documents/NAME.bin"; nothing for other paths.
+// `path`: "documents/NAME.json", "documents/NAME.bin" or "more.js"; nothing for other paths.
 Result<std::optional<Served>> serve(const Page& page, std::string_view path);
 
 // The page of a fleet's server. It asks the server's API for what it shows.

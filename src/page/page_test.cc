@@ -53,10 +53,12 @@ TEST(Page, AFileLoadsNothing) {
   EXPECT_NE(text->find("default-src 'none'; style-src 'sha256-"), std::string::npos);
   EXPECT_NE(text->find("connect-src 'none'"), std::string::npos);
   EXPECT_EQ(text->find("unsafe-"), std::string::npos);
-  EXPECT_EQ(occurrences(*text, "</script>"), 5u);  // three heads, the arrays, the script
+  EXPECT_EQ(occurrences(*text, "</script>"), 6u);  // three heads, the arrays, two scripts
+  EXPECT_EQ(occurrences(*text, "<script type=\"text/plain\" id=\"purlin-more\">"), 1u);
   for (const char* loader :
        {"@import", "insertAdjacentHTML", "document.write(", "eval(", "new Function"})
-    EXPECT_EQ(kScript.find(loader), std::string_view::npos) << loader;
+    for (const std::string_view script : {kScript, kMoreScript, kFleetScript})
+      EXPECT_EQ(script.find(loader), std::string_view::npos) << loader;
   EXPECT_EQ(kStyle.find("url("), std::string_view::npos);
 }
 
@@ -73,15 +75,21 @@ TEST(Page, OverHttpTheDocumentsAreTheSame) {
   const Result<std::optional<Served>> bytes = serve(page, "documents/timeline.bin");
   ASSERT_TRUE(bytes.is_ok() && bytes->has_value());
   EXPECT_EQ(gunzip((*bytes)->body, 1 << 20).value(), page.documents[1].bytes());
+  const Result<std::optional<Served>> more = serve(page, "more.js");
+  ASSERT_TRUE(more.is_ok() && more->has_value());
+  EXPECT_EQ(gunzip((*more)->body, 1 << 20).value(), kMoreScript);
+  EXPECT_EQ(shell->find("purlin-more"), std::string::npos);
   for (const char* absent : {"documents/other.json", "documents/../etc/passwd", ""})
     EXPECT_FALSE(serve(page, absent).value().has_value()) << absent;
 }
 
-// The first view's budget: style and script, as a server sends them.
+// The first view's budget: style and script, as a server sends them. All views have one of 100 kB.
 TEST(Page, StyleAndScriptAreSmall) {
-  const Result<std::string> packed = gzip(std::string(kStyle) + std::string(kScript));
-  ASSERT_TRUE(packed.is_ok());
-  EXPECT_LT(packed->size(), 84'000u);
+  const std::string first = std::string(kStyle) + std::string(kScript);
+  const Result<std::string> packed = gzip(first), all = gzip(first + std::string(kMoreScript));
+  ASSERT_TRUE(packed.is_ok() && all.is_ok());
+  EXPECT_LT(packed->size(), 60'000u);
+  EXPECT_LT(all->size(), 100'000u);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The page in a browser: every view, from files and served, with axe-core (web/test/run.mjs).
-# timeout: 300
+# timeout: 420
 # shellcheck source=tests/suites/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -39,6 +39,13 @@ EOP
 kill -INT "$view"
 wait "$view" || fail "purlin view did not end well: $(cat "$tmp/view.err")"
 expect_exit 2 purlin view "$tmp/absent.plprof"
+# The own export is a profile again.
+purlin export "$PURLIN_SOURCE/tests/data/traces/kineto_h200_fusion_before.json.gz" --format chrome -o "$tmp/own.json"
+"$PURLIN" view --no-open --json "$tmp/own.json" >"$tmp/own.out" 2>"$tmp/own.err" &
+view=$!
+wait_until "purlin view reads an exported timeline" test -s "$tmp/own.out"
+kill -INT "$view"
+wait "$view" || fail "purlin view of an exported timeline: $(cat "$tmp/own.err")"
 printf '{"schema": "purlin.entry/1"}' >"$tmp/entry.json"
 expect_exit 2 purlin view --no-open "$tmp/entry.json"
 expect_contains "$tmp/err" "no view"

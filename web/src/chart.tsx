@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// uPlot in the page's colours, at the width of its place.
+// uPlot in the page's colours, at the width of its place. `grows`: new data keep the chart, and the
+// options are those of the first.
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import { theme } from "./theme";
@@ -27,14 +28,15 @@ const whole = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4,
 export const wholeNumbers: Partial<uPlot.Axis> = { incrs: whole };
 export const logAxis: Partial<uPlot.Axis> = { splits: (u, n) => { const scale = u.scales[u.axes[n].scale!]; return logSplits(scale.min!, scale.max!); }, filter: (_, splits) => splits };
 
-export function Chart(props: { label: string; height: number; data: uPlot.AlignedData; options: () => Omit<uPlot.Options, "width" | "height"> }) {
-  const place = useRef<HTMLDivElement>(null);
+export function Chart(props: { label: string; height: number; data: uPlot.AlignedData; options: () => Omit<uPlot.Options, "width" | "height">; grows?: boolean }) {
+  const place = useRef<HTMLDivElement>(null), plotted = useRef<uPlot | null>(null);
+  useEffect(() => { plotted.current?.setData(props.data); }, [props.grows && props.data]);
   useEffect(() => {
     const node = place.current!;
-    const plot = new uPlot({ ...props.options(), width: Math.max(200, node.clientWidth), height: props.height }, props.data, node);
+    const plot = plotted.current = new uPlot({ ...props.options(), width: Math.max(200, node.clientWidth), height: props.height }, props.data, node);
     const sizes = new ResizeObserver(() => plot.setSize({ width: Math.max(200, node.clientWidth), height: props.height }));
     sizes.observe(node);
-    return () => { sizes.disconnect(); plot.destroy(); };
-  }, [props.data, props.height, theme.value]);
+    return () => { sizes.disconnect(); plot.destroy(); plotted.current = null; };
+  }, [!props.grows && props.data, props.height, theme.value]);
   return <div class="chart" ref={place} role="img" aria-label={props.label} />;
 }

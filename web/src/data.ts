@@ -18,6 +18,8 @@ const element = (id: string) => document.getElementById("purlin-" + id);
 export const index: Index = JSON.parse(element("page")?.textContent ?? "{}");
 index.files ??= [];
 index.documents ??= [];
+
+// By a server, not from a file.
 export const served = index.documents.some((entry) => entry.path !== undefined);
 
 const heads = new Map<string, Promise<Json>>();
@@ -55,11 +57,14 @@ export function head(name: string): Promise<Json | undefined> {
   return found;
 }
 
-// Again from the server: a session under way has grown.
-export async function headAgain(name: string): Promise<Json> {
-  const fresh = await get(entryOf(name)!.path + ".json?live").then((r) => r.json());
-  heads.set(name, Promise.resolve(fresh));
-  return fresh;
+// Runs the rest of the code, once: its element's text is inert until then, and the policy knows it.
+let more: Promise<void> | undefined;
+export function moreScript(): Promise<void> {
+  return more ??= (async () => {
+    const script = document.createElement("script");
+    script.textContent = element("more")?.textContent ?? await get("more.js").then((r) => r.text());
+    document.head.append(script);
+  })().catch((error) => { more = undefined; throw error; });
 }
 
 function fromBase64(text: string): Uint8Array {

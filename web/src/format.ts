@@ -39,6 +39,10 @@ export const bytes = (value: number | null | undefined) => si(value, "B");
 export const flops = (value: number | null | undefined) => si(value, "FLOP/s");
 export const rate = (value: number | null | undefined) => si(value, "B/s");
 export const times = (value: number | null | undefined) => (known(value) ? `${value.toFixed(2)}×` : dash);
+// A ratio as a change: 1.05 is "+5.0 %".
+export const relative = (ratio: number | null | undefined) => (known(ratio) ? `${ratio >= 1 ? "+" : ""}${(100 * (ratio - 1)).toFixed(1)} %` : dash);
+// "M=16,N=8" of a problem, a config.
+export const pairs = (of: object | null | undefined, between = ",") => Object.entries(of ?? {}).map(([k, v]) => `${k}=${v}`).join(between);
 export const words = (text: string) => text.replace(/_/g, " ");
 export const shape = (list: number[] | null | undefined) => (list ? list.join("×") : dash);
 export function date(text: string | undefined): string {

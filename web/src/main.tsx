@@ -2,27 +2,34 @@
 // The page: head with views and files, and the view that the URL names.
 import { Component, render, type ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
-import { has, head, index } from "./data";
+import { has, head, index, moreScript } from "./data";
 import * as f from "./format";
 import { profile } from "./profile";
 import { choose, chosen, type Choice as ThemeChoice } from "./theme";
-import { Timeline } from "./timeline/timeline";
+import type { views as moreViews } from "./more";
 import { Choice, Empty, Loading, useLoaded } from "./ui";
 import { adjust, link, place } from "./url";
 import { Advice } from "./views/advice";
-import { Compare } from "./views/compare";
-import { Guard } from "./views/guard";
-import { Kernel } from "./views/kernel";
+import { KernelTable } from "./views/kernel_table";
 import { Overview } from "./views/overview";
-import { Roofline } from "./views/roofline";
-import { Tuning } from "./views/tuning";
 
 const ofProfile = ["overview", "kernels", "roofline", "timeline", "advice"];
 const views: [string, string, () => boolean][] = [
   ["overview", "Overview", () => has("report")], ["kernels", "Kernels", () => has("report")], ["roofline", "Roofline", () => has("report")],
   ["timeline", "Timeline", () => has("timeline")], ["advice", "Advice", () => has("advice")], ["compare", "Compare", () => has("diff")],
   ["tuning", "Tuning", () => has("tune")], ["guard", "Guard", () => ["guard", "history", "matrix", "bisect", "pairs"].some(has)],
+  ["cache", "Cache", () => has("cache") && !has("report")],
 ];
+
+// One of the views of more.js, which is run when the first of them is opened.
+type More = typeof moreViews;
+function Later<Name extends keyof More>(props: { name: Name; of?: Parameters<More[Name]>[0] }) {
+  const views = useLoaded(async (): Promise<More> => { await moreScript(); return (globalThis as any).purlinViews; }, []);
+  if (!views) return <Loading />;
+  const View = views[props.name] as any;
+  return <View {...props.of} />;
+}
+
 
 class Boundary extends Component<{ children: ComponentChildren; place: string }, { error: unknown }> {
   state = { error: null as unknown };
@@ -39,9 +46,9 @@ function OfProfile(props: { view: string; file: number }) {
   if (props.view === "advice" && !has("report")) return <AdviceAlone />;
   if (data === undefined) return has("report") ? <Loading /> : <Empty title="No profile">This page holds no profile.</Empty>;
   switch (props.view) {
-    case "kernels": return <Kernel data={data} id={place.value.arg} />;
-    case "roofline": return <Roofline data={data} />;
-    case "timeline": return <Timeline data={data} key={props.file} />;
+    case "kernels": return place.value.arg ? <Later name="Kernel" of={{ data, id: place.value.arg }} /> : <div class="view"><KernelTable data={data} /></div>;
+    case "roofline": return <Later name="Roofline" of={{ data }} />;
+    case "timeline": return <Later name="Timeline" of={{ data }} key={props.file} />;
     case "advice": return <Advice data={data} open={place.value.arg} />;
     default: return <Overview data={data} />;
   }
@@ -70,7 +77,7 @@ function App() {
       <main id="main" tabIndex={-1} class={"of-" + view}>
         <Boundary place={view + place.value.arg + file}>
           {here.length === 0 ? <Empty title="An empty page">It holds no document that this version of the page can show.</Empty>
-            : ofProfile.includes(view) ? <OfProfile view={view} file={file} /> : view === "compare" ? <Compare /> : view === "tuning" ? <Tuning /> : <Guard />}
+            : ofProfile.includes(view) ? <OfProfile view={view} file={file} /> : <Later key={view} name={({ compare: "Compare", tuning: "Tuning", cache: "Cache" } as const)[view as "compare"] ?? "Guard"}/>}
         </Boundary>
       </main>
     </>

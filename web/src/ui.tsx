@@ -7,8 +7,9 @@ import { go, link } from "./url";
 
 const classes = new Set(["gemm", "conv", "attention", "norm", "softmax", "elementwise", "reduction", "copy",
   "layout", "optimizer", "embedding", "communication"]);
-// The style class that gives --hue the colour of an op class.
-export const hue = (opClass: string) => "hue-" + (classes.has(opClass) ? opClass : "other");
+// The style class that gives --hue the colour of an op class, or of a role of the fleet.
+const ofRole: Record<string, string> = { mlp: "gemm", matmul: "gemm", kv_cache: "copy", sampling: "reduction" };
+export const hue = (opClass: string) => "hue-" + (classes.has(opClass) ? opClass : ofRole[opClass] ?? "other");
 
 export function Tip(props: { text: string; children: ComponentChildren }) {
   return <abbr class="tip" title={props.text}>{props.children}</abbr>;

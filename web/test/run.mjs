@@ -2,27 +2,29 @@
 // Every view in a real browser, from files and from `purlin view`: what it shows, its keys, its URLs,
 // no request to elsewhere, no message on the console, and axe-core without a serious fault.
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { browser, chromium, makePages, serve, view } from "./pages.mjs";
+import { browser, chromium, data, gpt2, makePages, run, serve, view } from "./pages.mjs";
 
 if (!chromium) { console.log("skipped: no Chromium (./dev setup page)"); process.exit(77); }
 const here = dirname(fileURLToPath(import.meta.url)), axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const folder = mkdtempSync(join(tmpdir(), "purlin-page-"));
-const { pages, guardFiles } = makePages(folder);
+const { pages, guardFiles, bisect, captured } = makePages(folder);
 const file = (name, hash = "") => `file://${pages[name]}${hash}`;
 const engine = await browser();
 const context = await engine.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce", bypassCSP: false });
 context.setDefaultTimeout(10000);
 let failed = 0, ran = 0;
 const faults = [];
+const only = process.argv[2] ?? "";
 
-async function open(url, ready) {
+// `expected`: of the console, where the test refuses or ends the server.
+async function open(url, ready, expected) {
   const page = await context.newPage();
-  page.on("console", (m) => { if (["error", "warning"].includes(m.type()) && !/status of 401/.test(m.text())) faults.push(`${url}: ${m.text()}`); });
+  page.on("console", (m) => { if (["error", "warning"].includes(m.type()) && !expected?.test(m.text())) faults.push(`${url}: ${m.text()}`); });
   page.on("pageerror", (e) => faults.push(`${url}: ${e.message}`));
   page.on("request", (r) => { const to = new URL(r.url()); if (!["file:", "blob:", "data:"].includes(to.protocol) && to.host !== new URL(url).host) faults.push(`${url} asks ${r.url()}`); });
   await page.goto(url);
@@ -37,12 +39,13 @@ async function accessible(page, where) {
   assert.deepEqual(serious.map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => n.target + " " + (n.failureSummary ?? "").split("\n")[1]).join(" | ")}`), [], `axe-core on ${where}`);
 }
 async function test(name, body) {
+  if (!name.includes(only)) return;
   ++ran;
-  const before = faults.length;
+  const before = faults.length, begin = Date.now();
   try {
     await body();
     assert.deepEqual(faults.slice(before), [], "messages or requests");
-    console.log(`ok ${name}`);
+    console.log(`ok ${name}, ${((Date.now() - begin) / 1000).toFixed(1)} s`);
   } catch (error) { ++failed; console.log(`FAILED ${name}\n${error.stack ?? error}`); }
   for (const page of context.pages()) await page.close();
 }
@@ -177,12 +180,81 @@ await test("tuning", async () => {
   await accessible(page, "tuning");
 });
 await test("guard, served", async () => {
-  const server = await view(guardFiles);
+  const server = await view([...guardFiles, bisect]);
   try {
     const page = await open(server.url, ".view.guard table");
-    assert.match(await page.locator(".view.guard").innerText(), /softmax[\s\S]*Culprit: 4f1c/);
+    assert.match(await page.locator(".view.guard").innerText(), /regression[\s\S]*softmax[\s\S]*Culprit: 4f1c/);
     await page.locator(".uplot").first().waitFor();
+    assert.equal(await page.locator(".series-chart").count(), 2);
+    await page.locator(".series-chart svg").first().focus();
+    await page.keyboard.press("ArrowLeft");
+    await page.waitForFunction(() => /b114/.test(document.querySelector(".readout").innerText));
     await accessible(page, "guard");
+  } finally { server.stop(); }
+});
+// A recorded journal of an H100, written on as `purlin tune` did.
+await test("a tuning run, live", async () => {
+  const lines = readFileSync(data("page/softmax_journal.jsonl"), "utf8").trimEnd().split("\n"), session = join(folder, "session"), journal = join(session, "journal.jsonl");
+  const write = (from, to) => appendFileSync(journal, lines.slice(from, to).join("\n") + "\n");
+  mkdirSync(session);
+  write(0, 41);
+  const server = await view([session]);
+  try {
+    const page = await open(server.url, ".view.tuning .uplot"), connections = [];
+    const count = (n) => (p) => p.waitForFunction((wanted) => [...document.querySelectorAll(".stat")].some((s) => s.innerText.startsWith("evaluations\n" + wanted + "\n") || s.innerText === "evaluations\n" + wanted), String(n));
+    const other = await context.newPage();
+    other.on("request", (r) => /events/.test(r.url()) && connections.push(r.url()));
+    await page.getByText("live", { exact: true }).waitFor();
+    await count(40)(page);
+    await other.goto(server.url);
+    await other.getByText("live", { exact: true }).waitFor();
+    write(41, 61);
+    await count(60)(page);
+    await count(60)(other);
+    await accessible(page, "tuning, live");
+    // The tab with the connection goes: another takes over, with what it missed.
+    await page.close();
+    write(61, lines.length);
+    await count(112)(other);
+    await other.getByText("ended: budget").waitFor();
+    assert.equal(connections.length, 1, "one connection for all tabs");
+    // Files are read again when the page is loaded again.
+    await other.reload();
+    await other.getByText("ended: budget").waitFor();
+    await count(112)(other);
+  } finally { server.stop(); }
+});
+await test("what other documents know of a kernel", async () => {
+  if (!captured) return;
+  const server = await view([captured, gpt2("sdpa"), ...guardFiles, data("page/softmax_tune.json")]);
+  try {
+    const page = await open(server.url + "#1/kernels?file=0", ".kernels .grid-row");
+    await page.getByRole("link", { name: "softmax", exact: true }).click();
+    for (const title of ["History over builds", "Verdicts of the guard", "In the config cache", "Tuning runs"]) await page.getByRole("heading", { name: title }).waitFor();
+    const text = await page.locator(".view.kernel").innerText();
+    assert.match(text, /regression[\s\S]*verified/);
+    assert.match(text, /Not in this page: profiles of other builds/);
+    await accessible(page, "kernel with history");
+  } finally { server.stop(); }
+  const files = await view([gpt2("sdpa"), gpt2("eager"), gpt2("counters")]);
+  try {
+    const page = await open(files.url, ".view.compare table");
+    await page.goto(files.url + "#1/overview?file=2");
+    await page.locator(".grid-row .name").first().click();
+    await page.getByRole("heading", { name: "Profiles that contain it" }).waitFor();
+    assert.equal(await page.locator(".view.kernel .series-chart").count(), 1);
+    await accessible(page, "kernel in several files");
+  } finally { files.stop(); }
+});
+await test("winners of the cache", async () => {
+  if (!captured) return;
+  const path = join(folder, "cache.json");
+  writeFileSync(path, run("cache", "ls", "--json"));
+  const server = await view([path]);
+  try {
+    const page = await open(server.url, ".view table");
+    assert.match(await page.locator(".view").innerText(), /softmax[\s\S]*verified/);
+    await accessible(page, "cache");
   } finally { server.stop(); }
 });
 await test("a profile, served", async () => {
@@ -194,26 +266,74 @@ await test("a profile, served", async () => {
     await page.waitForFunction(() => window.purlinFrame?.drawn > 0);
   } finally { server.stop(); }
 });
+const fleetViews = [["Kernels", /Tune these[\s\S]*Got slower[\s\S]*rms_norm_kernel/], ["Compare", /Choose what/], ["Nodes", /h100-07[\s\S]*a100-03/], ["Backlog", /GPU time spent today/]];
+async function fits(page, where) {
+  const wide = await page.evaluate(() => [document.documentElement, ...document.querySelectorAll(".scroll")].filter((e) => e.scrollWidth > e.clientWidth + 1).map((e) => `${e.closest(".card")?.querySelector("h2")?.innerText ?? "page"}: ${e.scrollWidth} > ${e.clientWidth}`));
+  assert.deepEqual(wide, [], `${where} scrolls sideways at ${page.viewportSize().width} px`);
+}
 await test("fleet", async () => {
-  const server = await serve(folder);
+  const server = await serve("--demo");
   try {
-    const answers = JSON.parse(readFileSync(join(here, "fleet.json"), "utf8"));
-    await context.route("**/v1/**", (route) => {
-      const path = new URL(route.request().url()).pathname.replace("/v1/", "");
-      return answers[path] ? route.fulfill({ json: answers[path] }) : route.fulfill({ status: 401, json: { error: { status: 401, message: "this server wants a token" } } });
-    });
-    const page = await open(server.url, ".view table");
-    assert.match(await page.locator(".view").innerText(), /nvjet[\s\S]*alarm|alarm[\s\S]*nvjet/);
-    await accessible(page, "fleet");
-    for (const [name, text] of [["Nodes", /node-17/], ["Backlog", /open/], ["Compare", /Choose what/]]) {
-      await page.getByRole("link", { name, exact: true }).click();
-      await page.waitForFunction((t) => new RegExp(t).test(document.querySelector("main").innerText), text.source);
-      await accessible(page, "fleet, " + name);
+    const posted = await fetch(`${server.url}/v1/guard`, { method: "POST", body: JSON.stringify({ ...JSON.parse(readFileSync(data("page/verdict.json"), "utf8")), items: JSON.parse(readFileSync(data("page/verdict.json"), "utf8")).items.map((i) => ({ ...i, kernel: "rms_norm_kernel" })) }) });
+    assert.equal(posted.status, 201);
+    if (captured) run("cache", "push", `${server.url}/team`);
+    const page = await open(server.url, ".fleet-kernels");
+    for (const [name, text] of fleetViews) {
+      await page.getByRole("navigation", { name: "Views" }).getByRole("link", { name, exact: true }).click();
+      await page.waitForFunction((t) => new RegExp(t).test(document.querySelector("main").innerText) && !/Asking the server/.test(document.querySelector("main").innerText), text.source);
+      await fits(page, `fleet, ${name}`);
+      await accessible(page, `fleet, ${name}`);
     }
-    delete answers.nodes;
+    // A planted regression: its kernel, with the build that brought it, and the guard's verdict.
+    await page.goto(server.url + "#1/kernels");
+    await page.locator(".shortlist.bad a", { hasText: "rms_norm_kernel" }).click();
+    await page.locator(".mark.bad").first().waitFor({ state: "attached" });
+    await page.waitForFunction(() => /v1\.8 → v1\.9/.test(document.querySelector(".series-chart").textContent) && !/Asking the server/.test(document.querySelector("main").innerText));
+    assert.match(await page.locator("main").innerText(), /alarm[\s\S]*Shapes[\s\S]*M=16384,N=4096[\s\S]*regression[\s\S]*In the shared caches/);
+    if (captured) await page.getByRole("heading", { name: "team", exact: true }).waitFor();
+    await fits(page, "fleet, kernel");
+    await accessible(page, "fleet, kernel");
+    await page.goto(server.url + "#1/compare?by=build&before=v1.8&after=v1.9");
+    await page.waitForFunction(() => /rms_norm_kernel[\s\S]*slower/.test(document.querySelector("main").innerText));
+    await accessible(page, "fleet, compared");
+    // The place of a kernel in older links.
+    await page.goto(server.url + "#1/kernels?kernel=rms_norm_kernel");
+    await page.waitForFunction(() => document.querySelector("h1")?.innerText.trim() === "rms_norm_kernel");
+    await page.goto(server.url + "#1/kernels?model=NVIDIA+H200");
+    await page.waitForFunction(() => /paged_attention/.test(document.querySelector(".fleet-kernels")?.innerText) && !/flash_bwd_dq/.test(document.querySelector(".fleet-kernels").innerText));
+  } finally { server.stop(); }
+});
+await test("fleet: tokens, no data, names of strangers, a server that ends", async () => {
+  const tokens = join(folder, "tokens");
+  writeFileSync(tokens, "read secret-of-the-page tester\nwrite another-secret-of-it writer\n", { mode: 0o600 });
+  const server = await serve("--data", join(folder, "served"), "--token-file", tokens);
+  let stopped = false;
+  try {
+    const page = await open(server.url, "input[type=password]", /status of 40[13]|Failed to load resource|ERR_CONNECTION/);
+    await accessible(page, "fleet, asked for a token");
+    await page.locator("input[type=password]").fill("wrong");
+    await page.keyboard.press("Enter");
+    await page.waitForFunction(() => /does not know that token/.test(document.querySelector("main").innerText));
+    await page.locator("input[type=password]").fill("secret-of-the-page");
+    await page.keyboard.press("Enter");
+    await page.waitForFunction(() => /No kernel was recorded/.test(document.querySelector("main").innerText));
+    await accessible(page, "fleet without data");
+    for (const [name, text] of [["Nodes", "No node has sent anything"], ["Backlog", "The backlog is empty"]]) {
+      await page.getByRole("link", { name, exact: true }).click();
+      await page.waitForFunction((t) => document.querySelector("main").innerText.includes(t), text);
+      await accessible(page, `fleet without data, ${name}`);
+    }
+    // A node may send any name: the server's own answer, with one of them.
+    await page.route("**/v1/query/top?**", async (route) => { const json = await (await route.fetch()).json(); await route.fulfill({ json: { ...json, gpu_s: 1, kernel_count: 1, kernels: [{ kernel: "<img src=x onerror=alert(1)>", raw_kernel: "x", role: "other", launches: 1, recorded: 1, gpu_s: 1, share: 1, cumulative_share: 1, p50_ns: 1, p95_ns: 1 }] } }); });
+    await page.getByRole("link", { name: "Kernels", exact: true }).click();
+    await page.getByText("<img src=x onerror=alert(1)>").first().waitFor();
+    assert.equal(await page.locator("main img").count(), 0);
+    await server.stop();
+    stopped = true;
     await page.getByRole("link", { name: "Nodes", exact: true }).click();
-    await page.locator("input[type=password]").waitFor();
-  } finally { await context.unroute("**/v1/**"); server.stop(); }
+    await page.waitForFunction(() => /did not answer as expected/.test(document.querySelector("main").innerText));
+    await accessible(page, "fleet without a server");
+  } finally { if (!stopped) server.stop(); }
 });
 await test("dark, forced colours", async () => {
   const page = await context.newPage();
@@ -225,7 +345,26 @@ await test("dark, forced colours", async () => {
   await page.reload();
   await page.locator(".advised").first().waitFor();
   await accessible(page, "advice, dark");
-  await page.emulateMedia({ forcedColors: "active" });
+  await page.goto(file("gpt2"));
+  await page.reload();
+  await page.locator(".grid-row .name").first().click();
+  await page.locator(".view.kernel .lacks").waitFor();
+  await accessible(page, "kernel, dark");
+  const server = await view([...guardFiles, data("page/softmax_journal.jsonl")]);
+  try {
+    for (const [hash, ready] of [["", ".series-chart"], ["#1/tuning", ".view.tuning .uplot"]]) {
+      await page.goto(server.url + hash);
+      await page.reload();
+      await page.locator(ready).first().waitFor();
+      await accessible(page, `${ready}, dark`);
+    }
+    await page.emulateMedia({ forcedColors: "active" });
+    await page.goto(server.url);
+    await page.reload();
+    await page.locator(".series-chart").first().waitFor();
+    // What is drawn is still there: the line of a level or a point is no invisible colour.
+    assert.notEqual(await page.locator(".series-chart circle").first().evaluate((e) => getComputedStyle(e).fill), await page.evaluate(() => getComputedStyle(document.body).backgroundColor));
+  } finally { server.stop(); }
   await page.goto(file("train", "#1/timeline"));
   await page.reload();
   await page.locator(".tl-canvas").waitFor();

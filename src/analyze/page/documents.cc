@@ -120,12 +120,13 @@ Json page_file(const Report& report, const std::string& path) {
 }
 
 Result<AnalysedPage> analyse_for_page(Profile profile, const std::string& path, std::size_t file,
-                                      const std::vector<Ceilings>& measured) {
+                                      const std::vector<Ceilings>& measured,
+                                      const AdviceOptions& options) {
   const Profile whole = profile;
   PURLIN_ASSIGN(TimelineAnalysis timeline, select_phase(profile, PhaseChoice::kSteadyState));
   Report report = build_report(profile, std::move(timeline), GroupBy::kKernel, measured);
   report.files = {path};
-  const Advice advice = advise(profile, report.timeline, measured, {});
+  const Advice advice = advise(profile, report.timeline, measured, options);
   put_advice(advice, report);
   const Report by_launch = build_rows(profile, GroupBy::kLaunch, measured);
   AnalysedPage out;

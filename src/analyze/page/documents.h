@@ -41,6 +41,7 @@ struct AnalysedPage {
   std::vector<page::Document> documents;
 };
 Result<AnalysedPage> analyse_for_page(Profile profile, const std::string& path, std::size_t file,
-                                      const std::vector<Ceilings>& measured);
+                                      const std::vector<Ceilings>& measured,
+                                      const AdviceOptions& options = {});
 
 }  // namespace purlin::analyze

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "cache/entry/bucket_regret.h"
 #include "cache/store/retention.h"
+#include "cache/store/entry_document.h"
 #include "cli/commands.h"
 #include "cli/frame/command.h"
 #include "cli/frame/next_step.h"
@@ -125,17 +126,7 @@ class CacheLs : public Command {
     document.set("bytes", bytes);
     document.set("quota_bytes", quota);
     Json list = Json::array();
-    for (const Line& line : lines) {
-      Json entry = to_json(line.stored.entry);
-      entry.set("record", line.stored.record);
-      entry.set("served", line.served);
-      entry.set("state", cache::entry_state_name(line.stored.state));
-      Json statuses = Json::array();
-      for (const cache::EntryStatus& status : line.stored.statuses)
-        statuses.push(cache::to_json(status));
-      entry.set("statuses", std::move(statuses));
-      list.push(std::move(entry));
-    }
+    for (const Line& line : lines) list.push(cache::entry_document(line.stored, line.served));
     document.set("entries", std::move(list));
     context.print(document.dump(2) + "\n");
   }

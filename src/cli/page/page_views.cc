@@ -13,6 +13,7 @@ constexpr PageView kPageViews[] = {
     {"purlin.guard-matrix", "matrix", "guard"}, {"purlin.guard-bisect", "bisect", "guard"},
     {"purlin.page-pairs", "pairs", "guard"},    {"purlin.report", "report", "overview"},
     {"purlin.advise", "advice", "advice"},      {"purlin.diff", "diff", "compare"},
+    {"purlin.cache", "cache", "cache"},
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/frame/command.h"
 #include "cli/frame/next_step.h"
+#include "cli/page/kernel_cache.h"
 #include "cli/page/write_page.h"
 #include "cli/profile/files.h"
 #include "cli/profile/measured_ceilings.h"
@@ -104,6 +105,7 @@ class DiffCommand : public Command {
       page.files.push_back(std::move(side.file));
       for (page::Document& document : side.documents) page.documents.push_back(std::move(document));
     }
+    add_kernel_cache(context, page);
     return write_page(context, page, html_);
   }
 

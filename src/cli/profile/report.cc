@@ -12,9 +12,11 @@
 #include "cli/commands.h"
 #include "cli/frame/command.h"
 #include "cli/frame/next_step.h"
+#include "cli/page/kernel_cache.h"
 #include "cli/page/write_page.h"
 #include "cli/profile/files.h"
 #include "cli/profile/measured_ceilings.h"
+#include "cli/profile/outcomes.h"
 #include "cli/profile/phase_option.h"
 
 #include <algorithm>
@@ -108,6 +110,8 @@ class ReportCommand : public Command {
     if (!csv_ && kernel_.empty()) {
       analyze::AdviceOptions options;
       options.targets = report.targets;
+      const analyze::TrackRecords records = analyze::track_records(read_outcomes(context));
+      options.records = &records;
       advice = analyze::advise(profile, report.timeline, measured, options);
       advice.files = files_;
       put_advice(advice, report);
@@ -128,6 +132,7 @@ class ReportCommand : public Command {
       page.files.push_back(analyze::page_file(report, join(files_, " ")));
       page.documents =
           analyze::documents_of({whole, profile, report, by_launch, advice, measured}, 0);
+      add_kernel_cache(context, page);
       PURLIN_TRY(write_page(context, page, html_));
     } else if (!kernel_.empty()) {
       const analyze::Report by_launch =

@@ -4,9 +4,11 @@
 #include "analyze/page/documents.h"
 #include "base/files.h"
 #include "base/text.h"
+#include "cli/page/kernel_cache.h"
 #include "cli/page/page_views.h"
 #include "cli/profile/files.h"
 #include "cli/profile/measured_ceilings.h"
+#include "cli/profile/outcomes.h"
 #include "guard/history/history.h"
 
 #include <fmt/format.h>
@@ -67,13 +69,19 @@ Result<Json> history_of(const std::string& path) {
   return guard::history_document(history, guard::analyse_history(history, {}));
 }
 
+// Of a session's folder, its journal.
+std::string file_to_read(const std::string& given) {
+  const std::string journal = join_path(given, "journal.jsonl");
+  return is_directory(given) && file_exists(journal) ? journal : given;
+}
+
 // The documents of one of Purlin's files, or none for a profile.
 Result<std::vector<Json>> documents_in(const std::string& given) {
-  const std::string journal = join_path(given, "journal.jsonl");
-  const std::string path = is_directory(given) && file_exists(journal) ? journal : given;
+  const std::string path = file_to_read(given);
   const std::string schema = is_directory(path) ? "purlin.history/1" : schema_of_file(path);
   const std::string_view name = schema_name(schema);
-  if (schema.empty()) return std::vector<Json>();
+  // An exported timeline is read as a profile, like any Chrome trace.
+  if (schema.empty() || name == "purlin.chrome") return std::vector<Json>();
   if (name == "purlin.history" || name == "purlin.baseline" || name == "purlin.guard-run") {
     PURLIN_ASSIGN(Json document, history_of(path));
     return std::vector<Json>{std::move(document)};
@@ -85,6 +93,7 @@ Result<std::vector<Json>> documents_in(const std::string& given) {
                           : name == "purlin.guard-pairs" ? pairs_of_journal(text)
                                                          : Json::parse(text);
   if (!document.is_ok()) return document.status().with_context(given);
+  if (name == "purlin.session") document.value().set("journal", absolute_path(path));
   if (name != "purlin.tune-set") return std::vector<Json>{std::move(document).value()};
   return document.value()["results"].items();
 }
@@ -102,6 +111,12 @@ class NamesOfDocuments {
 };
 
 }  // namespace
+
+std::vector<FileStamp> stamps_of_files(const std::vector<std::string>& files) {
+  std::vector<FileStamp> stamps;
+  for (const std::string& file : files) stamps.push_back(file_stamp(file_to_read(file)));
+  return stamps;
+}
 
 Result<Json> tune_of_journal(std::string_view text) {
   PURLIN_ASSIGN(const std::vector<Json> lines, parse_lines(text));
@@ -134,6 +149,10 @@ Result<page::Page> page_of_files(const Context& context, const std::vector<std::
       page.documents.emplace_back(names.next(view->document), std::move(document));
     }
   }
+  const analyze::TrackRecords records =
+      profiles.empty() ? analyze::TrackRecords{} : analyze::track_records(read_outcomes(context));
+  analyze::AdviceOptions options;
+  options.records = &records;
   Profile first;
   for (std::size_t i = 0; i < profiles.size(); ++i) {
     PURLIN_ASSIGN(Profile profile, read_profiles(context, std::vector<std::string>{profiles[i]}));
@@ -147,11 +166,12 @@ Result<page::Page> page_of_files(const Context& context, const std::vector<std::
     }
     const std::vector<Ceilings> measured = measured_ceilings(profile.environment);
     PURLIN_ASSIGN(analyze::AnalysedPage analysed,
-                  analyze::analyse_for_page(std::move(profile), profiles[i], i, measured));
+                  analyze::analyse_for_page(std::move(profile), profiles[i], i, measured, options));
     page.files.push_back(std::move(analysed.file));
     for (page::Document& document : analysed.documents)
       page.documents.push_back(std::move(document));
   }
+  add_kernel_cache(context, page);
   if (!profiles.empty()) page.view = profiles.size() > 1 ? "compare" : "overview";
   if (page.title.empty()) page.title = join(files, " ");
   return page;

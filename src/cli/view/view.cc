@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // `purlin view`: shows files as a page, in the browser.
 #include "base/os/process.h"
+#include "base/text.h"
 #include "base/time.h"
 #include "cli/commands.h"
 #include "cli/frame/answer.h"
 #include "cli/frame/interrupt.h"
+#include "cli/view/journal_events.h"
 #include "cli/view/page_files.h"
 #include "fleet/http_server.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -19,6 +23,8 @@ namespace purlin::cli {
 namespace {
 
 constexpr std::int64_t kBetweenLooksNs = 100'000'000;  // for Ctrl-C
+constexpr int kQuietPieces = 75;  // some 15 s: then a comment shows whether the reader is there
+constexpr std::size_t kMostJournals = 64;
 
 using PageHeaders = std::vector<std::pair<std::string, std::string>>;
 
@@ -26,7 +32,10 @@ using PageHeaders = std::vector<std::pair<std::string, std::string>>;
 class ViewHandler : public fleet::HttpHandler {
  public:
   ViewHandler(const Context& context, std::vector<std::string> files, page::Page page)
-      : context_(context), files_(std::move(files)), page_(std::move(page)) {}
+      : context_(context),
+        files_(std::move(files)),
+        page_(std::move(page)),
+        stamps_(stamps_of_files(files_)) {}
   void set_port(std::uint16_t port) { port_ = port; }
 
   std::optional<fleet::HttpAnswer> early(const fleet::HttpHead& head) override {
@@ -39,12 +48,13 @@ class ViewHandler : public fleet::HttpHandler {
   fleet::HttpAnswer answer(const fleet::HttpHead& head, const std::string&) override {
     const std::string_view path = std::string_view(head.target).substr(0, head.target.find('?'));
     const std::lock_guard lock(mutex_);
+    if (path == "/events") return events(head.target);
     if (path == "/") {
+      read_again();
       const Result<std::string> shell = page::render_shell(page_);
       if (!shell.is_ok()) return plain(500, shell.status().message());
       return {200, shell.value(), headers(page::served_policy()), "text/html; charset=utf-8"};
     }
-    if (head.target.find("?live") != std::string::npos) read_again();
     const Result<std::optional<page::Served>> found = page::serve(page_, path.substr(1));
     if (!found.is_ok()) return plain(500, found.status().message());
     if (!found.value()) return plain(404, "not found");
@@ -65,16 +75,53 @@ class ViewHandler : public fleet::HttpHandler {
   static fleet::HttpAnswer plain(int status, const std::string& text) {
     return {status, text + "\n", headers("default-src 'none'"), "text/plain; charset=utf-8"};
   }
-  // A tuning session that is under way has grown since.
+  // Files that were written since: a session went on, or a program was profiled again.
   void read_again() {
+    std::vector<FileStamp> now = stamps_of_files(files_);
+    if (now == stamps_) return;
     if (Result<page::Page> again = page_of_files(context_, files_); again.is_ok())
       page_ = std::move(again).value();
+    stamps_ = std::move(now);
+  }
+  // "/events?tune=12&tune-1=0": the page has so many evaluations of each.
+  fleet::HttpAnswer events(std::string_view target) const {
+    std::vector<JournalEvents::Journal> journals;
+    for (const page::Document& document : page_.documents) {
+      const std::string journal = document.head()["journal"].as_string();
+      if (journal.empty() || journals.size() == kMostJournals) continue;
+      const std::string known = query_value(target, document.name());
+      journals.push_back(
+          {journal, document.name(),
+           static_cast<std::size_t>(std::max<std::int64_t>(0, parse_int(known).value_or(0)))});
+    }
+    fleet::HttpAnswer answer{200, ": purlin\n\n", headers(page::served_policy()),
+                             "text/event-stream"};
+    answer.more = [events = std::make_shared<JournalEvents>(std::move(journals)),
+                   quiet = 0]() mutable -> std::optional<std::string> {
+      std::string text = events->next();
+      quiet = text.empty() ? quiet + 1 : 0;
+      if (quiet < kQuietPieces) return text;
+      quiet = 0;
+      return ":\n\n";
+    };
+    return answer;
+  }
+  static std::string query_value(std::string_view target, std::string_view name) {
+    for (std::size_t at = target.find_first_of("?&"); at != std::string_view::npos;) {
+      const std::size_t end = target.find('&', at + 1);
+      const std::string_view part = target.substr(at + 1, end - at - 1);
+      if (part.substr(0, part.find('=')) == name && part.size() > name.size())
+        return std::string(part.substr(name.size() + 1));
+      at = end;
+    }
+    return "";
   }
 
   const Context& context_;
   const std::vector<std::string> files_;
   std::mutex mutex_;
-  page::Page page_;  // under the mutex
+  page::Page page_;                // under the mutex
+  std::vector<FileStamp> stamps_;  // of files_ when page_ was made; under the mutex
   std::uint16_t port_ = 0;
 };
 
@@ -104,7 +151,8 @@ class View : public Command {
         .more =
             "The page is served on this machine only, until Ctrl-C. `purlin report --html` and "
             "`purlin diff --html` write the same page as one file. A session of `purlin tune` that "
-            "is under way is shown live: give its folder.",
+            "is under way is shown live: give its folder. The page reads files again when it is "
+            "loaded again.",
         .examples = {{"purlin view run.plprof"},
                      {"purlin view before.json.gz after.json.gz"},
                      {"purlin view --no-open tuned.json verdict.json pairs.jsonl"}},

@@ -410,6 +410,33 @@ TEST(ExportPerfetto, KernelsAreRenderStagesWithTheirCounters) {
   EXPECT_TRUE(said.contains("workgroup_size"));
 }
 
+// Perfetto's reader knows a counter by its id alone, over all GPUs.
+TEST(ExportPerfetto, CountersOfTwoGpusHaveDifferentIds) {
+  Profile profile = small_profile();
+  for (KernelRow& row : profile.kernels) row.counters = {{"dram__bytes.sum", 4096, 1}};
+  std::map<std::uint64_t, std::set<std::uint64_t>> gpus_of;
+  std::size_t described = 0;
+  for (const Field& event : packets_of(written(export_perfetto, profile), 52)) {
+    std::uint64_t gpu = 0;
+    std::vector<std::uint64_t> ids;
+    for (const Field& field : parse_message(event.bytes)) {
+      if (field.number == 3) gpu = field.value;
+      const std::vector<Field> inner =
+          field.number == 3 ? std::vector<Field>{} : parse_message(field.bytes);
+      if (field.number == 1) {
+        ++described;
+        for (const Field& spec : inner) ids.push_back(parse_message(spec.bytes)[0].value);
+      } else if (field.number == 2) {
+        ids.push_back(inner[0].value);
+      }
+    }
+    for (const std::uint64_t id : ids) gpus_of[id].insert(gpu);
+  }
+  EXPECT_EQ(described, 2u);
+  EXPECT_EQ(gpus_of.size(), 4u);
+  for (const auto& [id, gpus] : gpus_of) EXPECT_EQ(gpus.size(), 1u) << id;
+}
+
 // Stages are a sample of each row: the slices of the streams are complete.
 TEST(ExportPerfetto, RenderStagesAreBounded) {
   Profile profile = small_profile();

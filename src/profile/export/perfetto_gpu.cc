@@ -59,6 +59,11 @@ PerfettoGpu::PerfettoGpu(const Profile& profile)
       queues_.try_emplace(queue_key(activity), kFirstQueue + queues_.size());
 }
 
+// Perfetto's reader keeps one table of counters for all GPUs: the ids of two GPUs differ.
+std::uint64_t PerfettoGpu::id_on(std::uint64_t device, std::uint32_t counter) const {
+  return device * counter_ids_.size() + counter;
+}
+
 std::vector<Message> PerfettoGpu::begin(std::uint64_t time) const {
   std::vector<Message> out;
   if (queues_.empty()) return out;
@@ -88,7 +93,7 @@ std::vector<Message> PerfettoGpu::begin(std::uint64_t time) const {
     Message descriptor, event, of_device = gpu_packet(time, kNeeds);
     for (const auto& [name, id] : counter_ids_) {
       Message spec;
-      spec.number(gpu_field::kCounterId, id)
+      spec.number(gpu_field::kCounterId, id_on(device, id))
           .bytes(gpu_field::kCounterName, name)
           .number(gpu_field::kGroups, kComputeGroup);
       descriptor.message(gpu_field::kSpecs, spec);
@@ -107,7 +112,8 @@ Message PerfettoGpu::counters(const Activity& activity, std::uint64_t time, bool
   Message event, packet = gpu_packet(time, kNeeds);
   const auto put = [&](std::string_view name, double value) {
     Message counter;
-    counter.number(gpu_field::kCounterId, counter_ids_.at(std::string(name)));
+    counter.number(gpu_field::kCounterId,
+                   id_on(activity.device, counter_ids_.at(std::string(name))));
     if (of_end)
       counter.real(gpu_field::kDoubleValue, value);
     else

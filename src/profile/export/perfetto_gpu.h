@@ -24,6 +24,7 @@ class PerfettoGpu {
                               std::uint64_t begin, std::uint64_t end);
 
  private:
+  std::uint64_t id_on(std::uint64_t device, std::uint32_t counter) const;
   Message counters(const Activity& activity, std::uint64_t time, bool of_end,
                    std::uint64_t duration) const;
   Message stage(const Activity& activity, const std::string& name, std::uint64_t begin,

@@ -28,13 +28,13 @@ export function Compare() {
   const shown = useMemo(() => items.filter((i) => everything || i.certain), [diff, everything]);
   if (!list.length) return <Empty title="Nothing to compare">Give two profiles: <code>purlin view before after</code>, or <code>purlin diff --html page.html before after</code>.</Empty>;
   if (!diff) return <Loading />;
-  const most = Math.max(...shown.map((i) => Math.abs(i.change_ns)), 1);
+  const most = Math.max(...shown.map((i) => Math.abs(i.change_ns)), 1), explained = shown.some((i) => (i.why ?? []).length > 0);
   const a = diff.a, b = diff.b, change = diff.change_ns, total = a.kernel_ns || 1;
   return (
     <div class="view compare">
       <Section title="Compared" class="wide" tools={list.length > 1 ? <label>with<select value={chosen} onChange={(e) => adjust({ with: e.currentTarget.value })}>{list.map((n, i) => <option value={n}>{index.files[i + 1]?.path ?? n}</option>)}</select></label> : undefined}>
         <div class="versus">
-          {[["before", a], ["now", b]].map(([name, side]: any) => <div><h3>{name}</h3><p class="mono clipped" title={side.path}>{side.path}</p><p class="faint">{[side.build, (side.devices ?? []).join(", "), (side.drivers ?? []).filter(Boolean).map((d: string) => "driver " + d).join(", "), f.date(side.recorded_at)].filter((t: any) => t && t !== "–").join(" · ")}</p></div>)}
+          {[["before", a], ["now", b]].map(([name, side]: any) => <div><h3>{name}</h3><p class="mono clipped" title={side.path}>{f.base(String(side.path ?? ""))}</p><p class="faint">{[side.build, (side.devices ?? []).join(", "), (side.drivers ?? []).filter(Boolean).map((d: string) => "driver " + d).join(", "), f.date(side.recorded_at)].filter((t: any) => t && t !== "–").join(" · ")}</p></div>)}
         </div>
         <dl class="stats">
           <Stat name={diff.unit === "step" ? "kernel time of a step" : "kernel time"} value={signed(change, f.ns)} note={`${f.ns(a.kernel_ns)} → ${f.ns(b.kernel_ns)}`} tone={change > 0.005 * total ? "bad" : change < -0.005 * total ? "good" : ""} />
@@ -53,18 +53,18 @@ export function Compare() {
       )}
       <Section title="Kernels" class="wide" note={everything ? f.plural(items.length, "row") : <>{f.count(shown.length)} of {f.plural(items.length, "row")} changed beyond the spread of their launches and 0.5 %. Runs differ by more than launches do: <code>purlin guard</code> gives verdicts.</>}
         tools={<Choice label="rows" value={everything ? "1" : ""} options={[["", "significant"], ["1", "all"]]} onChange={(v) => adjust({ all: v })} />}>
+        <ul class="legend">{Object.entries(causeNames).map(([key, name]) => <li><i class={"cause-" + key.replace("_ns", "")} />{name} <b>{diff.causes?.[key] ? signed(diff.causes[key], f.ns) : "0"}</b></li>)}</ul>
         {shown.length === 0 ? <p class="faint pad">No kernel changed beyond the spread of its launches.</p> :
-          <div class="scroll" tabIndex={0}><table class="plain"><thead><tr><th class="left">kernel</th><th>change</th><th class="left">causes</th><th>relative</th><th>95 % interval</th><th>launches</th><th>p50 before</th><th>p50 now</th><th class="left">why</th></tr></thead><tbody>
+          <div class="scroll" tabIndex={0}><table class="plain fixed compared"><thead><tr><th class="left">kernel</th><th class="c-l">change, 95 % interval</th><th class="left c-causes">causes</th><th class="c-s">relative</th><th class="c-l">launches, median</th>{explained && <th class="left c-why">why</th>}</tr></thead><tbody>
             {shown.slice(0, 300).map((i) => (
               <tr class={i.certain ? "" : "uncertain"}>
-                <td class="left">{ids.get(i.name) ? <a href={link("kernels", ids.get(i.name), { file: String(number + 1) })}>{i.label}</a> : i.label}{i.match !== "kernel_and_shape" && <small class="faint"> {f.words(i.match)}</small>}</td>
-                <td class={i.change_ns > 0 ? "bad" : "good"}><b>{signed(i.change_ns, f.ns)}</b></td><td class="left"><Causes causes={i.causes} most={most} /></td>
-                <td>{i.change_share != null ? signed(i.change_share, f.percent) : i.a ? "–" : "new"}</td><td class="faint">{i.interval_ns ? `${f.ns(i.interval_ns.low)} to ${f.ns(i.interval_ns.high)}` : "–"}</td>
-                <td>{i.a ? f.count(i.a.count) : "–"} → {i.b ? f.count(i.b.count) : "–"}</td><td>{f.ns(i.a?.p50_ns)}</td><td>{f.ns(i.b?.p50_ns)}</td><td class="left why">{(i.why ?? []).join("; ")}</td>
+                <td class="left clip-name" title={i.label}>{ids.get(i.name) ? <a href={link("kernels", ids.get(i.name), { file: String(number + 1) })}>{i.label}</a> : i.label}{!["kernel_and_shape", "none"].includes(i.match) && <small class="under">same {f.words(i.match)}</small>}</td>
+                <td class={i.change_ns > 0 ? "bad" : "good"}><b>{signed(i.change_ns, f.ns)}</b><small class="under">{i.interval_ns ? `${f.ns(i.interval_ns.low)} to ${f.ns(i.interval_ns.high)}` : ""}</small></td><td class="left"><Causes causes={i.causes} most={most} /></td>
+                <td>{i.a && i.b ? (i.change_share != null ? signed(i.change_share, f.percent) : "–") : i.a ? "gone" : "new"}</td>
+                <td>{i.a ? f.count(i.a.count) : "–"} → {i.b ? f.count(i.b.count) : "–"}<small class="under">{f.ns(i.a?.p50_ns)} → {f.ns(i.b?.p50_ns)}</small></td>{explained && <td class="left why">{(i.why ?? []).join("; ")}</td>}
               </tr>
             ))}
           </tbody></table></div>}
-        <ul class="legend">{Object.entries(causeNames).map(([key, name]) => <li><i class={"cause-" + key.replace("_ns", "")} />{name} <b>{diff.causes?.[key] ? signed(diff.causes[key], f.ns) : "0"}</b></li>)}</ul>
       </Section>
       {(diff.copies ?? []).length > 0 && <Section title="Copies" class="wide"><table class="plain"><thead><tr><th class="left">kind</th><th>change</th><th>before</th><th>now</th></tr></thead><tbody>{diff.copies.map((c: any) => <tr><td class="left">{c.label || c.name}</td><td>{signed(c.change_ns, f.ns)}</td><td>{f.ns(c.a?.total_ns)}</td><td>{f.ns(c.b?.total_ns)}</td></tr>)}</tbody></table></Section>}
     </div>

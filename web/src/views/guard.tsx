@@ -4,23 +4,12 @@ import { useMemo } from "preact/hooks";
 import { axis, Chart, color, wholeNumbers } from "../chart";
 import { head, names } from "../data";
 import * as f from "../format";
-import { Empty, Section, Stat, useLoaded } from "../ui";
+import { Series, type Mark } from "../series";
+import { itemName, Ratio } from "./verdicts";
+import { Empty, Loading, Section, Stat, useLoaded } from "../ui";
 import { adjust, place } from "../url";
 
-const itemName = (i: any) => [i.kernel, i.shape, i.variant].filter(Boolean).join(" ");
 const pairName = (p: any) => p.item ?? itemName(p);
-const relative = (ratio: number | null | undefined) => (ratio == null ? "–" : `${ratio >= 1 ? "+" : ""}${(100 * (ratio - 1)).toFixed(1)} %`);
-
-function Ratio(props: { ratio: any; floor?: number; verdict?: string; most: number }) {
-  const at = (r: number) => 50 + 50 * Math.max(-1, Math.min(1, Math.log(r) / props.most));
-  if (!props.ratio) return <span class="faint">not measured</span>;
-  const { estimate, low, high } = props.ratio, a = at(low ?? estimate), b = at(high ?? estimate), floor = props.floor ? at(1 + props.floor) - 50 : 0;
-  return (
-    <span class={"ratio " + (props.verdict ?? "")} role="img" aria-label={`${relative(estimate)}, ${relative(low)} to ${relative(high)}`}>
-      {floor > 0 && <em style={{ left: `${50 - floor}%`, width: `${2 * floor}%` }} />}<u /><i style={{ left: `${a}%`, width: `${Math.max(0.6, b - a)}%` }} /><b style={{ left: `${at(estimate)}%` }} />
-    </span>
-  );
-}
 
 function PairPlot(props: { pairs: any; item: number; name: string }) {
   const events = useMemo(() => (props.pairs.events ?? []).filter((e: any) => e.item === props.item && e.baseline), [props.pairs, props.item]);
@@ -49,11 +38,11 @@ function Verdict(props: { doc: any; pairs: any }) {
         {d.measurement?.rejected_pairs > 0 && <Stat name="pairs rejected" value={f.count(d.measurement.rejected_pairs)} note={(d.measurement.rejected_because ?? []).slice(0, 2).map((r: any) => (typeof r === "string" ? r : r.reason ?? "")).join(", ")} />}
         {d.measurement?.device?.sm_clock_mhz && <Stat name="SM clock" value={`${d.measurement.device.sm_clock_mhz.join(" to ")} MHz`} />}</dl>
       <div class="scroll" tabIndex={0}><table class="plain"><thead><tr><th class="left">item</th><th class="left">verdict</th><th>change</th><th class="left">interval, band = floor</th><th>p</th><th>pairs</th><th>before</th><th>now</th><th class="left">cause and reason</th></tr></thead><tbody>
-        {items.map((i, n) => <tr class={n === open ? "chosen" : ""}><td class="left"><button type="button" class="link" onClick={() => adjust({ item: itemName(i) })}>{itemName(i)}</button></td><td class="left"><span class={"verdict " + i.verdict}>{i.verdict}</span></td><td><b>{relative(i.ratio?.estimate)}</b></td><td class="left"><Ratio ratio={i.ratio} floor={i.floor} verdict={i.verdict} most={most} /></td><td class="faint">{i.p_value == null ? "–" : i.p_value < 1e-4 ? i.p_value.toExponential(0) : i.p_value.toFixed(4)}</td><td>{f.count(i.pairs)}</td><td>{f.ns(i.baseline_ns)}</td><td>{f.ns(i.current_ns)}</td><td class="left why">{[i.cause, i.reason].filter(Boolean).join(": ")}</td></tr>)}
+        {items.map((i, n) => <tr class={n === open ? "chosen" : ""}><td class="left"><button type="button" class="link" onClick={() => adjust({ item: itemName(i) })}>{itemName(i)}</button></td><td class="left"><span class={"verdict " + i.verdict}>{i.verdict}</span></td><td><b>{f.relative(i.ratio?.estimate)}</b></td><td class="left"><Ratio ratio={i.ratio} floor={i.floor} verdict={i.verdict} most={most} /></td><td class="faint">{i.p_value == null ? "–" : i.p_value < 1e-4 ? i.p_value.toExponential(0) : i.p_value.toFixed(4)}</td><td>{f.count(i.pairs)}</td><td>{f.ns(i.baseline_ns)}</td><td>{f.ns(i.current_ns)}</td><td class="left why">{[i.cause, i.reason].filter(Boolean).join(": ")}</td></tr>)}
       </tbody></table></div>
       {open >= 0 && <>
         <h3>{itemName(items[open])}</h3>
-        {items[open].ratio && <p class="note">{relative(items[open].ratio.estimate)}, {relative(items[open].ratio.low)} to {relative(items[open].ratio.high)} at {f.percent(items[open].ratio.confidence ?? 0.95, 0)} confidence; smallest change that these pairs could show: {f.percent(items[open].detectable)}.</p>}
+        {items[open].ratio && <p class="note">{f.relative(items[open].ratio.estimate)}, {f.relative(items[open].ratio.low)} to {f.relative(items[open].ratio.high)} at {f.percent(items[open].ratio.confidence ?? 0.95, 0)} confidence; smallest change that these pairs could show: {f.percent(items[open].detectable)}.</p>}
         {pairItem >= 0 ? <PairPlot pairs={props.pairs} item={pairItem} name={itemName(items[open])} /> : <p class="faint">Each pair is drawn where the journal is given too: <code>purlin guard compare --journal pairs.jsonl</code>, then <code>purlin view verdict.json pairs.jsonl</code>.</p>}
       </>}
       {(d.notes ?? []).map((n: string) => <p class="note">{n}</p>)}
@@ -61,22 +50,17 @@ function Verdict(props: { doc: any; pairs: any }) {
   );
 }
 
-function SeriesChart(props: { series: any }) {
-  const s = props.series, marks = (s.annotations ?? []).filter((a: any) => a.stands !== false);
-  const data = useMemo(() => [s.points.map((_: any, i: number) => i), s.points.map((p: any) => p.p50_ns)] as any, [s]);
-  const levels = useMemo(() => { const cuts = [0, ...marks.map((a: any) => a.point), s.points.length]; return cuts.slice(0, -1).map((from: number, i: number) => { const part = s.points.slice(from, cuts[i + 1]).map((p: any) => p.p50_ns).sort((a: number, b: number) => a - b); return { from, to: cuts[i + 1] - 1, value: part[part.length >> 1] }; }); }, [s]);
-  return <Chart label={`${itemName(s)} over ${s.points.length} builds`} height={190} data={data} options={() => ({
-    legend: { show: false }, cursor: { y: false },
-    scales: { x: { time: false, range: (_u: any, a: number, b: number) => [a - 0.5, b + 0.5] }, y: { range: (_u: any, low: number, high: number) => [low - (high - low) * 0.15 - low * 0.005, high + (high - low) * 0.15 + high * 0.005] } },
-    axes: [axis((_, t) => t.map((v) => (Number.isInteger(v) ? (s.points[v]?.build || s.points[v]?.recorded_at?.slice(0, 10) || "").slice(0, 10) : "")), { size: 30, ...wholeNumbers }), axis((_, t) => t.map((v) => f.ns(v)), { size: 70 })],
-    series: [{}, { stroke: color("--ink-3"), width: 1, points: { show: true, size: 6, fill: color("--accent"), stroke: color("--accent") } }],
-    hooks: { draw: [(u: any) => {
-      const c = u.ctx, r = devicePixelRatio;
-      c.strokeStyle = color("--accent"); c.lineWidth = 2 * r;
-      for (const l of levels) { const y = u.valToPos(l.value, "y", true); c.beginPath(); c.moveTo(u.valToPos(l.from - 0.4, "x", true), y); c.lineTo(u.valToPos(l.to + 0.4, "x", true), y); c.stroke(); }
-      for (const a of marks) { const x = u.valToPos(a.point - 0.5, "x", true); c.strokeStyle = a.ratio > 1 ? color("--bad") : color("--good"); c.setLineDash([4 * r, 3 * r]); c.beginPath(); c.moveTo(x, u.bbox.top); c.lineTo(x, u.bbox.top + u.bbox.height); c.stroke(); c.setLineDash([]); c.fillStyle = c.strokeStyle; c.textAlign = "left"; c.fillText(relative(a.ratio), x + 5 * r, u.bbox.top + 12 * r); }
-    }] },
-  } as any)} />;
+export function GuardSeries(props: { series: any }) {
+  const s = props.series, annotations: any[] = s.annotations ?? [], label = (p: any) => p.build || p.recorded_at?.slice(0, 10) || "";
+  const marks = annotations.filter((a) => a.stands !== false).flatMap((a): Mark[] => [
+    { at: a.point, text: f.relative(a.ratio), tone: a.ratio > 1 ? "bad" : "good", change: true },
+    ...(a.environment_change ? [{ at: a.point, text: String(a.environment_change), tone: "plain" as const }] : []),
+  ]);
+  return (
+    <div class="series"><h3>{itemName(s)} <small class="faint">{s.device}</small></h3>
+      <Series label={`${itemName(s)} over builds`} points={s.points.map((p: any) => ({ label: label(p), value: p.p50_ns, detail: [f.date(p.recorded_at), p.processes ? f.plural(p.processes, "process").replace("processs", "processes") : ""].filter((t) => t && t !== "–").join(" · ") }))} marks={marks} />
+      {annotations.map((a) => <p class="note"><b class={a.ratio > 1 ? "bad" : "good"}>{f.relative(a.ratio)}</b> between {a.build_before || f.date(a.recorded_before)} and {a.build_after || f.date(a.recorded_after)}: {f.ns(a.before_ns)} → {f.ns(a.after_ns)}, p {a.p_value?.toPrecision(2)}{a.stands === false ? " (does not stand among all series)" : ""}{a.environment_change ? `; ${a.environment_change}` : ""}</p>)}</div>
+  );
 }
 
 function History(props: { doc: any }) {
@@ -85,8 +69,7 @@ function History(props: { doc: any }) {
   return (
     <Section title="Over time" class="wide" note={`${f.plural(typeof d.runs === "number" ? d.runs : (d.runs ?? []).length, "run")}; ${f.count(moved.length)} of ${f.count(list.length)} series changed their level. Changes are hints: a paired run decides.`}
       tools={moved.length > 0 && moved.length < list.length ? <div class="choice" role="group" aria-label="series">{[["", "changed"], ["1", "all"]].map(([v, t]) => <button type="button" aria-pressed={all === (v === "1")} onClick={() => adjust({ all: v })}>{t}</button>)}</div> : undefined}>
-      <div class="series-list">{shown.slice(0, 40).map((s) => <div class="series"><h3>{itemName(s)} <small class="faint">{s.device}</small></h3><SeriesChart series={s} />
-        {(s.annotations ?? []).map((a: any) => <p class="note"><b class={a.ratio > 1 ? "bad" : "good"}>{relative(a.ratio)}</b> between {a.build_before || f.date(a.recorded_before)} and {a.build_after || f.date(a.recorded_after)}: {f.ns(a.before_ns)} → {f.ns(a.after_ns)}, p {a.p_value?.toPrecision(2)}{a.stands === false ? " (does not stand among all series)" : ""}{a.environment_change ? `; ${a.environment_change}` : ""}</p>)}</div>)}</div>
+      <div class="series-list">{shown.slice(0, 40).map((s) => <GuardSeries series={s} />)}</div>
       {(d.notes ?? []).map((n: string) => <p class="note">{n}</p>)}
     </Section>
   );
@@ -99,7 +82,7 @@ function Matrix(props: { doc: any }) {
   return (
     <Section title="Matrix" class="wide" note="Which factor the change comes from, from the first to the last level of each">
       <div class="scroll" tabIndex={0}><table class="plain"><thead><tr><th class="left">item</th><th>change</th><th>interval</th><th class="left">cause</th><th class="left">shares of the factors</th><th class="left">reason</th></tr></thead><tbody>
-        {items.map((i) => <tr><td class="left">{itemName(i)}</td><td><b class={i.ratio > 1.005 ? "bad" : i.ratio < 0.995 ? "good" : ""}>{relative(i.ratio)}</b></td><td class="faint">{i.low != null ? `${relative(i.low)} to ${relative(i.high)}` : "–"}</td><td class="left">{i.cause || "–"}</td><td class="left">{(i.shares ?? []).map((s: any) => <span class="chip">{s.factor} {relative(s.ratio)}</span>)}</td><td class="left why">{i.reason}</td></tr>)}
+        {items.map((i) => <tr><td class="left">{itemName(i)}</td><td><b class={i.ratio > 1.005 ? "bad" : i.ratio < 0.995 ? "good" : ""}>{f.relative(i.ratio)}</b></td><td class="faint">{i.low != null ? `${f.relative(i.low)} to ${f.relative(i.high)}` : "–"}</td><td class="left">{i.cause || "–"}</td><td class="left">{(i.shares ?? []).map((s: any) => <span class="chip">{s.factor} {f.relative(s.ratio)}</span>)}</td><td class="left why">{i.reason}</td></tr>)}
       </tbody></table></div>
       {keys.length > 0 && <><h3>Cells</h3><div class="scroll" tabIndex={0}><table class="plain heat"><thead><tr><th class="left">cell</th>{keys.map((k) => <th>{k}</th>)}</tr></thead><tbody>
         {cells.map((c) => <tr><th class="left">{cellText(c)}</th>{keys.map((k) => { const v = (c.items ?? []).find((i: any) => itemName(i) === k), least = Math.min(...cells.flatMap((x) => (x.items ?? []).filter((i: any) => itemName(i) === k).map((i: any) => i.p50_ns))); const over = v ? v.p50_ns / least - 1 : 0; return <td class={over > 0.1 ? "heat-3" : over > 0.04 ? "heat-2" : over > 0.015 ? "heat-1" : "heat-0"}>{v ? f.ns(v.p50_ns) : <span class="faint">{c.problem || "–"}</span>}</td>; })}</tr>)}
@@ -112,10 +95,10 @@ function Bisect(props: { doc: any }) {
   const d = props.doc, steps: any[] = d.steps ?? [], styles: Record<string, string> = { good: "pass", bad: "regression", untriable: "inconclusive" };
   const most = Math.max(0.03, ...steps.filter((s) => s.effect?.ratio).map((s) => Math.abs(Math.log(s.effect.ratio)))) * 1.3;
   return (
-    <Section title={<>Bisect: <span class="verdict">{f.words(d.outcome)}</span></>} class="wide" note={`${itemName(d.item ?? {})}; ${relative(d.whole?.ratio)} from end to end; ${f.plural(steps.length, "commit")} tried in ${f.ns((d.seconds ?? 0) * 1e9)}`}>
-      {d.culprit ? <p class="lead">Culprit: <code>{d.culprit}</code>{d.confirmation?.effect ? ` (${relative(d.confirmation.effect.ratio)} against its parent, ${f.plural(d.confirmation.pairs ?? 0, "pair")})` : ""}</p> : <p class="lead">{d.message || `One of ${f.plural((d.candidates ?? []).length, "commit")}.`}</p>}
+    <Section title={<>Bisect: <span class="verdict">{f.words(d.outcome)}</span></>} class="wide" note={`${itemName(d.item ?? {})}; ${f.relative(d.whole?.ratio)} from end to end; ${f.plural(steps.length, "commit")} tried in ${f.ns((d.seconds ?? 0) * 1e9)}`}>
+      {d.culprit ? <p class="lead">Culprit: <code>{d.culprit}</code>{d.confirmation?.effect ? ` (${f.relative(d.confirmation.effect.ratio)} against its parent, ${f.plural(d.confirmation.pairs ?? 0, "pair")})` : ""}</p> : <p class="lead">{d.message || `One of ${f.plural((d.candidates ?? []).length, "commit")}.`}</p>}
       <table class="plain"><thead><tr><th>step</th><th class="left">commit</th><th class="left">result</th><th>change</th><th class="left">interval</th><th class="left">reason</th></tr></thead><tbody>
-        {steps.map((s, i) => <tr class={s.commit === d.culprit ? "chosen" : ""}><td>{i + 1}</td><td class="left mono">{String(s.commit).slice(0, 12)}</td><td class="left"><span class={"verdict " + (styles[s.result] ?? "")}>{s.result}</span></td><td>{relative(s.effect?.ratio)}</td><td class="left"><Ratio ratio={s.effect?.ratio ? { ...s.effect, estimate: s.effect.ratio } : null} most={most} verdict={s.result === "bad" ? "regression" : ""} /></td><td class="left why">{s.reason}</td></tr>)}
+        {steps.map((s, i) => <tr class={s.commit === d.culprit ? "chosen" : ""}><td>{i + 1}</td><td class="left mono">{String(s.commit).slice(0, 12)}</td><td class="left"><span class={"verdict " + (styles[s.result] ?? "")}>{s.result}</span></td><td>{f.relative(s.effect?.ratio)}</td><td class="left"><Ratio ratio={s.effect?.ratio ? { ...s.effect, estimate: s.effect.ratio } : null} most={most} verdict={s.result === "bad" ? "regression" : ""} /></td><td class="left why">{s.reason}</td></tr>)}
       </tbody></table>
     </Section>
   );
@@ -125,7 +108,7 @@ export function Guard() {
   const list = [...names("guard"), ...names("history"), ...names("matrix"), ...names("bisect"), ...names("pairs")];
   const docs = useLoaded(async () => Promise.all(list.map(async (n) => ({ name: n.replace(/-\d+$/, ""), doc: await head(n) }))), []);
   if (!list.length) return <Empty title="No verdict">Open the JSON of <code>purlin guard check</code>, <code>compare</code>, <code>matrix</code> or a history with <code>purlin view</code>.</Empty>;
-  if (!docs) return null;
+  if (!docs) return <Loading />;
   const pairs = docs.find((d) => d.name === "pairs")?.doc;
   return (
     <div class="view guard">

@@ -7,7 +7,7 @@ import type { ProfileData } from "../profile";
 import { Bound, Empty, hue, Meter, Section, ShareBar, Spark, Stat } from "../ui";
 import { link } from "../url";
 import { Advised } from "./advice";
-import { KernelTable } from "./kernel_table";
+import { Elsewhere } from "./elsewhere";
 import { counterMeaning } from "./counters";
 import { RooflinePlot } from "./roofline";
 
@@ -99,7 +99,6 @@ function Change(props: { data: ProfileData; kernel: any }) {
 
 export function Kernel(props: { data: ProfileData; id: string }) {
   const { report, advice } = props.data;
-  if (!props.id) return <div class="view"><KernelTable data={props.data} /></div>;
   const row = props.data.rows.find((r) => r.id === props.id);
   if (!row) return <Empty title="No such kernel here">The page has no row <code>{props.id}</code>. It may be of another profile or grouping, or beyond the rows that the page holds in full. <a href={link("kernels")}>All kernels</a></Empty>;
   const k = row.full, r = k.roof ?? {}, d = row.detail;
@@ -134,6 +133,7 @@ export function Kernel(props: { data: ProfileData; id: string }) {
       {advised.length > 0 && <Section title="Advice" class="plainlist">{advised.map((i: any) => <Advised advice={advice} intervention={i} brief />)}</Section>}
       {noGain.length > 0 && <Section title="What would not help"><ul class="bullets">{noGain.map((n: any) => <li><b>{n.what}</b>: {n.why}</li>)}</ul></Section>}
       <Change data={props.data} kernel={k} />
+      <Elsewhere data={props.data} row={row} />
       <div class="columns two">
         <Section title="Facts"><Facts kernel={k} /></Section>
         {k.occupancy && (

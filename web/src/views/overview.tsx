@@ -46,7 +46,7 @@ function Coverage(props: { report: any }) {
   if (sampling?.total_error > 0) list.push([sampling.total_error > 0.1 ? "warn" : "info",
     `Sampled: totals are estimates, ±${f.percent(sampling.total_error)} (95 %), from ${f.plural(sampling.windows ?? 0, "window")}.`]);
   else if (c.launches_sampled_out > 0) list.push(["info", `${f.count(c.launches_sampled_out)} launches were left out by sampling; counts and totals are scaled to include them.`]);
-  for (const note of c.notes ?? []) list.push(["warn", note.text]);
+  for (const note of c.notes ?? []) list.push([note.cause === "converted_sketches" ? "info" : "warn", note.text]);
   if (props.report.filter) list.push(["info", <>Rows are filtered by <code>{props.report.filter}</code>; shares are still of all kernels.</>]);
   for (const limit of props.report.timeline?.limits ?? []) list.push(["info", limit]);
   if (!list.length) return null;

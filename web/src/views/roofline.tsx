@@ -4,6 +4,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import * as f from "../format";
 import { index, numbered } from "../data";
 import { profile, type ProfileData } from "../profile";
+import { useWidth } from "../series";
 import { Empty, hue, Section, useLoaded } from "../ui";
 import { adjust, link, place } from "../url";
 
@@ -43,19 +44,13 @@ function rangeOf(points: Point[], ceilings: Ceiling[]): Range {
   const peaks = compute.map((x) => Math.log10(x.peak)), ridges = compute.flatMap((x) => memory.slice(0, 1).map((m) => Math.log10(x.peak / m.peak)));
   const xs = [...points.map((p) => p.x), ...ridges], ys = [...points.map((p) => p.y), ...peaks];
   if (!xs.length) return { x0: -1, x1: 3, y0: 9, y1: 15 };
-  return { x0: Math.min(...xs) - 0.4, x1: Math.max(...xs) + 0.7, y0: Math.min(...points.map((p) => p.y), Math.max(...ys) - 2) - 0.4, y1: Math.max(...ys) + 0.35 };
+  return { x0: Math.min(...xs) - 0.4, x1: Math.max(...xs) + 0.7, y0: Math.min(...points.map((p) => p.y), Math.max(...ys) - 1.2) - 0.3, y1: Math.max(...ys) + 0.35 };
 }
 
 export function RooflinePlot(props: { data: ProfileData; before?: ProfileData | null; only?: string; height: number; small?: boolean; shown?: Set<string>; device?: string }) {
-  const box = useRef<HTMLDivElement>(null), svg = useRef<SVGSVGElement>(null);
-  const [width, setWidth] = useState(600);
+  const svg = useRef<SVGSVGElement>(null), [box, width] = useWidth<HTMLDivElement>(280);
   const [zoom, setZoom] = useState<Range | null>(null);
   const [hover, setHover] = useState<Point | null>(null);
-  useEffect(() => {
-    const node = box.current!, sizes = new ResizeObserver(() => setWidth(Math.max(280, node.clientWidth)));
-    sizes.observe(node);
-    return () => sizes.disconnect();
-  }, []);
   const all = useMemo(() => pointsOf(props.data), [props.data]);
   const device = props.device || all[0]?.kernel.device;
   const points = useMemo(() => all.filter((p) => (!props.only || p.id === props.only) && (!device || p.kernel.device === device || props.only)), [all, props.only, device]);
@@ -84,7 +79,8 @@ export function RooflinePlot(props: { data: ProfileData; before?: ProfileData | 
   const zoomRef = useRef(zoom), baseRef = useRef(base);
   zoomRef.current = zoom; baseRef.current = base;
   const drag = useRef<{ x: number; y: number; r: Range } | null>(null);
-  const ticks = (from: number, to: number) => { const out = []; const step = to - from > 8 ? 2 : 1; for (let i = Math.ceil(from); i <= to; i += step) out.push(i); return out; };
+  const ticks = (from: number, to: number) => { const out = [], step = to - from > 8 ? 2 : 1, within = to - from < 2.2 ? [1, 2, 5] : [1]; for (let i = Math.floor(from); i <= to; i += step) for (const m of within) { const t = i + Math.log10(m); if (t >= from && t <= to) out.push(t); } return out; };
+  const tickText = (t: number) => f.si(Number((10 ** t).toPrecision(2)), "").replace(/\.0+(?= |$)/, "").trim();
   const most = Math.max(...points.map((p) => p.share), 1e-9);
   const radius = (share: number) => (props.small ? 6 : 4 + 22 * Math.sqrt(share / most));
   const compute = together(ceilings.filter((c) => c.compute)), memory = together(ceilings.filter((c) => !c.compute));
@@ -106,8 +102,8 @@ export function RooflinePlot(props: { data: ProfileData; before?: ProfileData | 
         onPointerUp={() => { drag.current = null; }} onPointerLeave={() => { drag.current = null; }} onDblClick={() => setZoom(null)}>
         <clipPath id={clip}><rect x={left} y={top} width={width - left - right} height={height - top - bottom} /></clipPath>
         <g class="ticks" aria-hidden="true">
-          {ticks(range.x0, range.x1).map((t) => <><line x1={px(t)} x2={px(t)} y1={top} y2={height - bottom} /><text x={px(t)} y={height - bottom + 15} text-anchor="middle">{t >= 0 && t < 4 ? 10 ** t : t < 0 && t > -4 ? (10 ** t).toFixed(-t) : f.si(10 ** t, "")}</text></>)}
-          {ticks(range.y0, range.y1).map((t) => <><line x1={left} x2={width - right} y1={py(t)} y2={py(t)} /><text x={left - 6} y={py(t) + 4} text-anchor="end">{f.si(10 ** t, "").replace(".00", "").trim()}</text></>)}
+          {ticks(range.x0, range.x1).map((t) => <><line x1={px(t)} x2={px(t)} y1={top} y2={height - bottom} /><text x={px(t)} y={height - bottom + 15} text-anchor="middle">{t < 4 && t > -4 ? Number((10 ** t).toPrecision(1)) : tickText(t)}</text></>)}
+          {ticks(range.y0, range.y1).map((t) => <><line x1={left} x2={width - right} y1={py(t)} y2={py(t)} /><text x={left - 6} y={py(t) + 4} text-anchor="end">{tickText(t)}</text></>)}
           <text class="axis-name" x={width - right} y={height - 4} text-anchor="end">FLOP per byte of device memory</text>
           <text class="axis-name" x={left + 2} y={top + 10}>FLOP/s</text>
         </g>

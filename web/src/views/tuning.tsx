@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tuning run: how the search converged, which parameters mattered, the configs, winner and ties.
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { axis, Chart, color, logAxis, wholeNumbers } from "../chart";
-import { head, headAgain, names, served } from "../data";
+import { names } from "../data";
 import * as f from "../format";
+import { connection, followed } from "../live";
 import { Empty, Loading, Section, ShareBar, Stat, useLoaded } from "../ui";
 import { adjust, place } from "../url";
 
 const ms = (value: number | null | undefined) => f.ns(value == null ? null : value * 1e6);
-const configText = (config: any) => Object.entries(config ?? {}).map(([k, v]) => `${k}=${v}`).join(" ");
+const configText = (config: any) => f.pairs(config, " ");
 // Without the parameters that all configs agree in.
 const varied = (config: any, constant: Set<string>) => Object.entries(config ?? {}).filter(([k]) => !constant.has(k)).map(([k, v]) => `${k}=${v}`).join(" ");
 const searched = (e: any) => (e.search?.time_ms > 0 ? e.search.time_ms : e.time_ms);
@@ -42,7 +43,7 @@ function Convergence(props: { evaluations: any[]; byCost: boolean }) {
     }
     return [x, dots, bad, line] as any;
   }, [props.evaluations, props.byCost]);
-  return <Chart label={`Convergence over ${props.evaluations.length} evaluations`} height={300} data={data} options={() => ({
+  return <Chart grows key={String(props.byCost)} label={`Convergence over ${props.evaluations.length} evaluations`} height={300} data={data} options={() => ({
     cursor: { drag: { x: true, y: false } },
     scales: { x: { time: false }, y: { distr: 3, range: (_u: any, low: number, high: number) => [low / 1.08, high * 1.08] } },
     axes: [axis((_, t) => t.map((v) => (props.byCost ? f.ns(v * 1e9) : f.count(v))), { label: props.byCost ? "measuring time" : "evaluation", size: 30, ...(props.byCost ? {} : wholeNumbers) }), axis((_, t) => t.map((v) => (v == null ? "" : ms(v))), { ...logAxis, size: 64 })],
@@ -114,18 +115,15 @@ function Margin(props: { doc: any }) {
   );
 }
 
+function Live(props: { end: string | null }) {
+  const state = connection.value;
+  if (props.end) return <span class="chip" role="status" title="The session ended. Its finals are not in the journal: purlin tune --json has them.">ended: {props.end}</span>;
+  return <span class={"chip" + (state === "open" ? " live" : "")} role="status">{state === "open" ? "live" : state === "lost" ? "connection lost, trying again" : "as of now"}</span>;
+}
+
 export function Tuning() {
   const list = names("tune"), chosen = list.includes(place.value.arg) ? place.value.arg : list[0];
-  const first = useLoaded(() => head(chosen ?? "none"), [chosen]);
-  const [fresh, setFresh] = useState<any>(null);
-  const d = fresh ?? first;
-  const live = served && first?.of_journal && !d?.end;
-  useEffect(() => {
-    setFresh(null);
-    if (!live) return;
-    const timer = setInterval(() => headAgain(chosen!).then(setFresh).catch(() => undefined), 2000);
-    return () => clearInterval(timer);
-  }, [chosen, live]);
+  const d = useLoaded(() => followed(chosen ?? "none"), [chosen])?.value;
   const evaluations: any[] = d?.evaluations ?? [];
   const constant = useMemo(() => { const first = evaluations[0]?.config ?? {}; return new Set(Object.keys(first).filter((k) => evaluations.length > 1 && evaluations.every((e) => e.config?.[k] === first[k]))); }, [d]);
   const important = useMemo(() => importance(evaluations), [d]);
@@ -133,15 +131,15 @@ export function Tuning() {
   if (!d) return <Loading />;
   const good = evaluations.filter(worked), best = d.best ?? (good.length ? [...good].sort((a, b) => searched(a) - searched(b))[0] : null);
   const winners = [configText(best?.config), ...(d.ties ?? []).map(configText)];
-  const problem = Object.entries(d.problem ?? {}).map(([k, v]) => `${k}=${v}`).join(", ");
+  const problem = f.pairs(d.problem, ", ");
   const ranked = [...evaluations].filter((e) => e.rank > 0 || worked(e)).sort((a, b) => (a.rank ?? 1e9) - (b.rank ?? 1e9) || searched(a) - searched(b));
   const byCost = place.value.query.x === "cost";
   const failures = Object.entries<any>(d.failures ?? {});
   return (
     <div class="view tuning">
-      <header class="view-head"><h1>{d.kernel}{live && <span class="chip live" role="status">live</span>}</h1><p class="faint">{[String(d.device ?? "").replace(/^replay:.*\//, "replay:"), problem, `strategy ${d.strategy_used ?? d.strategy ?? "–"}`, d.seed != null && `seed ${d.seed}`, d.budget && `budget ${d.budget}`].filter(Boolean).join(" · ")}</p>
+      <header class="view-head"><h1>{d.kernel}{d.of_journal && <Live end={d.end} />}</h1><p class="faint">{[String(d.device ?? "").replace(/^replay:.*\//, "replay:"), problem, `strategy ${d.strategy_used ?? d.strategy ?? "–"}`, d.seed != null && `seed ${d.seed}`, d.budget && `budget ${d.budget}`].filter(Boolean).join(" · ")}</p>
         {list.length > 1 && <label>problem<select value={chosen} onChange={(e) => { location.hash = `#1/tuning/${e.currentTarget.value}`; }}>{list.map((n) => <option>{n}</option>)}</select></label>}</header>
-      {evaluations.length === 0 ? <Empty title="No evaluation yet">The session has begun and measured nothing so far.</Empty> : <>
+      {evaluations.length === 0 ? <Empty title="No evaluation yet">The session has begun and measured nothing so far. Each evaluation appears here when it is done.</Empty> : <>
         <dl class="stats">
           <Stat name={d.best ? "best" : "best so far"} value={ms(best?.time_ms)} note={d.best?.interval_ms ? `${ms(d.best.interval_ms[0])} to ${ms(d.best.interval_ms[1])}` : undefined} tone="good" />
           {d.default && <Stat name="default" value={ms(d.default.time_ms)} note={d.default.interval_ms ? `${ms(d.default.interval_ms[0])} to ${ms(d.default.interval_ms[1])}` : undefined} />}
@@ -159,7 +157,7 @@ export function Tuning() {
             <table class="plain"><tbody>{important.map(([name, share]) => <tr><th class="left mono">{name}</th><td class="wide-cell"><ShareBar value={share} /></td></tr>)}</tbody></table>
             {important.length === 0 && <p class="faint">No parameter explains the times.</p>}
           </Section>
-          <Section title="Margin" note="The finals, with 95 % intervals">{d.best ? <Margin doc={d} /> : <p class="faint">The finals have not run.</p>}</Section>
+          <Section title="Margin" note="The finals, with 95 % intervals">{d.best ? <Margin doc={d} /> : <p class="faint">{d.of_journal ? <>A journal has no finals. <code>purlin tune --json</code> has them at the end.</> : "The finals have not run."}</p>}</Section>
         </div>
         <Section title="Configs" class="wide" note="Each line is a config, up is later in the parameter's order; the last axis is time, fast on top. The winner and its ties are drawn strongly. Press a value to keep its configs.">
           <Parallel evaluations={evaluations} winners={winners} important={important} />

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the views of a fleet share: filters of the URL, coverage, and answers that are not there.
+import { useState } from "preact/hooks";
+import * as f from "../format";
+import { Choice, Empty, Loading, Notice } from "../ui";
+import { adjust, link, place } from "../url";
+import { Refused, setToken, useAnswer, type Answer } from "./api";
+
+export const dimensions = ["model", "role", "build", "driver", "runtime", "job", "node"];
+const ranges: [string, string][] = [["-1d", "day"], ["-7d", "week"], ["-30d", "month"]];
+export const seconds = (value: number | null | undefined) => f.ns(value == null ? null : value * 1e9);
+// Names of devices without what all of them have.
+export const short = (device: string) => device.replace(/^(NVIDIA|AMD Instinct|Intel) /, "");
+
+export function filters(): Record<string, string> {
+  const q = place.value.query, out: Record<string, string> = { begin: q.begin || "-7d" };
+  for (const d of dimensions) if (q[d]) out[d] = q[d];
+  return out;
+}
+// Of the URL, without those of a view.
+export function kept(): Record<string, string> {
+  const q = place.value.query;
+  return Object.fromEntries(["begin", ...dimensions].filter((d) => q[d]).map((d) => [d, q[d]]));
+}
+export const kernelLink = (name: string) => link("kernels", name, kept());
+
+export function Filters(props: { without?: string[] }) {
+  const [open, setOpen] = useState(""), query = place.value.query;
+  const values = useAnswer(open ? "query/values" : "", { dimension: open, begin: query.begin || "-7d" });
+  const shown = dimensions.filter((d) => !props.without?.includes(d)), used = shown.filter((d) => query[d]);
+  return (
+    <div class="filters">
+      <Choice label="time" value={query.begin || "-7d"} options={ranges} onChange={(v) => adjust({ begin: v === "-7d" ? "" : v })} />
+      {shown.map((d) => <label>{d}<select value={query[d] ?? ""} onFocus={() => setOpen(d)} onChange={(e) => adjust({ [d]: e.currentTarget.value })}>
+        <option value="">all</option>{[...new Set([...(query[d] ? [query[d]] : []), ...(open === d ? values.data?.values ?? [] : [])])].map((v: string) => <option value={v}>{v || "(not known)"}</option>)}</select></label>)}
+      {used.length > 0 && <button type="button" class="link" onClick={() => adjust(Object.fromEntries(used.map((d) => [d, ""])))}>no filter</button>}
+    </div>
+  );
+}
+
+export function Coverage(props: { coverage: any }) {
+  const c = props.coverage;
+  if (!c) return null;
+  const thin = c.seen_share != null && c.seen_share < 0.5;
+  return <Notice tone={thin || c.lost_share > 0.01 ? "warn" : "info"}>
+    {f.plural(c.nodes, "node")}, {f.plural(c.devices, "device")}; {c.seen_share == null ? "the recorded share is not known" : `${f.percent(c.seen_share)} of the busy time was recorded`}; {f.plural(c.launches_lost, "launch").replace("launchs", "launches")} lost{c.lost_share > 0 ? ` (${f.percent(c.lost_share, 2)})` : ""}; capture took {seconds(c.overhead_s)}{c.busy_s > 0 ? `, ${f.percent(c.overhead_s / c.busy_s, 2)} of the busy time` : ""}{c.bad_timestamps ? `; ${f.count(c.bad_timestamps)} records had a wrong clock` : ""}{(c.why ?? []).length ? `; ${c.why.map((w: any) => (typeof w === "string" ? w : w.why ?? "")).join("; ")}` : ""}.
+  </Notice>;
+}
+
+export function Refusal(props: { of: Answer }) {
+  if (props.of.error) return <Notice tone="warn">{String((props.of.error as Error).message)}</Notice>;
+  return props.of.data?.refused ? <Notice tone="warn">No conclusion: {props.of.data.refused.why}</Notice> : null;
+}
+// A part of a view that has its own question.
+export const Asking = (props: { of: Answer }) => (props.of.data || props.of.error ? null : <p class="faint" role="status">Asking the server…</p>);
+
+export function Waiting(props: { of: Answer }) {
+  const [text, setText] = useState("");
+  if (!props.of.error) return <Loading />;
+  if (props.of.error instanceof Refused && [401, 403].includes(props.of.error.status))
+    return <form class="empty" onSubmit={(e) => { e.preventDefault(); setToken(text); }}><h2>This server wants a token</h2><p>{props.of.error.message}</p><p><label>token of scope read <input type="password" autocomplete="off" value={text} onInput={(e) => setText(e.currentTarget.value)} /></label> <button>Open</button></p><p>It is kept until this tab is closed.</p></form>;
+  return <Empty title="The server did not answer as expected">{String((props.of.error as Error).message)}</Empty>;
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// What other documents of the page know of a kernel: its times over builds and files, verdicts of
+// the guard, tuning runs, winners in the config cache, and the profiles that contain it.
+import { head, index, names, numbered } from "../data";
+import * as f from "../format";
+import { sameKernel } from "../names";
+import type { ProfileData, Row } from "../profile";
+import { Series, type Mark } from "../series";
+import { Section, ShareBar, useLoaded } from "../ui";
+import { link } from "../url";
+import { Entries } from "./entries";
+import { GuardSeries } from "./guard";
+import { Verdicts } from "./verdicts";
+
+interface InFile { file: number; kernel: any; change: any; environment: any }
+interface Found { files: InFile[]; series: any[]; verdicts: { doc: any; item: any }[]; entries: any[]; runs: { name: string; doc: any }[]; has: Record<string, boolean> }
+const kMostFiles = 30;
+
+const heads = (kind: string) => Promise.all(names(kind).map(async (name) => ({ name, doc: await head(name) })));
+
+async function related(row: Row): Promise<Found> {
+  const files: InFile[] = [];
+  for (let file = 0; file < Math.min(index.files.length, kMostFiles); ++file) {
+    const report = await head(numbered("report", file)), kernel = report?.kernels.find((k: any) => k.name === row.name && (!row.device || k.device === row.device || index.files.length > 1));
+    const diff = file > 0 ? await head(numbered("diff", file - 1)) : undefined;
+    if (kernel) files.push({ file, kernel, change: diff?.items?.find((i: any) => i.name === row.name), environment: report.environment });
+  }
+  const series = (await heads("history")).flatMap(({ doc }) => (doc.series ?? []).filter((s: any) => sameKernel(row, s.kernel)));
+  const verdicts = (await heads("guard")).flatMap(({ doc }) => (doc.items ?? []).filter((i: any) => sameKernel(row, i.kernel)).map((item: any) => ({ doc, item })));
+  const runs = (await heads("tune")).filter(({ doc }) => sameKernel(row, doc.kernel ?? ""));
+  const shape = row.full?.shape ?? "", all = ((await head("cache"))?.entries ?? []) as any[];
+  const entries = all.filter((e) => sameKernel(row, e.key.kernel) || (shape !== "" && shape === f.pairs(e.problem) && e.key.op === row.op_class));
+  return { files, series, verdicts, entries, runs, has: { history: names("history").length > 0, guard: names("guard").length > 0, cache: all.length > 0 } };
+}
+
+const environmentOf = (x: InFile) => ({ device: x.kernel.device, driver: x.environment?.devices?.[0]?.driver, toolkit: x.environment?.devices?.[0]?.toolkit, build: x.kernel.build || x.environment?.build });
+// What differs between neighbours: "driver 570.86 → 580.65".
+export function changesOf(before: Record<string, any>, after: Record<string, any>): string {
+  return Object.keys(after).filter((k) => before[k] && after[k] && before[k] !== after[k]).map((k) => `${k} ${before[k]} → ${after[k]}`).join(", ");
+}
+
+function Files(props: { files: InFile[]; here: number }) {
+  const { files } = props, marks: Mark[] = [];
+  files.forEach((x, i) => { const text = i > 0 ? changesOf(environmentOf(files[i - 1]), environmentOf(x)) : ""; if (text) marks.push({ at: i, text, tone: "plain" }); });
+  const label = (x: InFile) => environmentOf(x).build || f.base(index.files[x.file].path);
+  return (
+    <Section title="Profiles that contain it" note={`${f.count(files.length)} of ${f.plural(index.files.length, "file")} of this page`}>
+      {files.length > 2 && <Series label="Median by file" points={files.map((x) => ({ label: label(x), value: x.kernel.p50_ns ?? 0, high: x.kernel.p95_ns, detail: f.date(x.environment?.recorded_at) }))} marks={marks} />}
+      <div class="scroll" tabIndex={0}><table class="plain"><thead><tr><th class="left">file</th><th class="left">recorded</th><th class="left">build, device, driver</th><th>launches</th><th class="left">share</th><th>p50</th><th>p95</th><th>against the first</th></tr></thead><tbody>
+        {files.map((x) => { const e = environmentOf(x); return <tr class={x.file === props.here ? "chosen" : ""}><td class="left"><a href={link("kernels", x.kernel.id, { file: String(x.file) })}>{f.base(index.files[x.file].path)}</a></td><td class="left faint">{f.date(x.environment?.recorded_at)}</td><td class="left faint wrap">{[e.build, e.device, e.driver].filter(Boolean).join(" · ")}</td><td>{f.count(x.kernel.count)}</td><td class="left"><ShareBar value={x.kernel.share} /></td><td>{f.ns(x.kernel.p50_ns)}</td><td>{f.ns(x.kernel.p95_ns)}</td>
+          <td>{x.change?.change_share != null ? <span class={!x.change.certain ? "faint" : x.change.change_ns > 0 ? "bad" : "good"} title={x.change.certain ? "beyond the spread of its launches" : "within the spread of its launches"}>{f.relative(1 + x.change.change_share)}</span> : "–"}</td></tr>; })}
+      </tbody></table></div>
+    </Section>
+  );
+}
+
+export function Elsewhere(props: { data: ProfileData; row: Row }) {
+  const { data, row } = props, found = useLoaded(() => related(row), [data.file, row.id]);
+  if (!found) return <Section title="History"><p class="faint" role="status">Looking through the page's documents…</p></Section>;
+  const lacks = [
+    !found.series.length && [found.has.history ? "no series of this kernel in the histories of this page" : "history over builds", "purlin guard run SUITE --record nightly.jsonl"],
+    !found.verdicts.length && [found.has.guard ? "no verdict about this kernel in this page" : "verdicts of the guard", "purlin guard check SUITE --json > verdict.json"],
+    !found.entries.length && [found.has.cache ? "no winner of this kernel or problem in the config cache" : "a winner in the config cache", "purlin tune SPEC"],
+    found.files.length < 2 && ["profiles of other builds", "purlin view old.plprof new.plprof"],
+  ].filter(Boolean) as [string, string][];
+  return (
+    <>
+      {found.series.length > 0 && <Section title="History over builds" note="Changes of level, with what changed in the environment. Hints: a paired run decides.">{found.series.map((s) => <GuardSeries series={s} />)}</Section>}
+      {found.verdicts.length > 0 && <Section title="Verdicts of the guard"><Verdicts list={found.verdicts} href={link("guard")} /></Section>}
+      {found.entries.length > 0 && <Section title="In the config cache" note="Winners for this kernel or its problem"><Entries entries={found.entries} p50_ns={row.p50_ns} shape={row.full?.shape ?? ""} /></Section>}
+      {found.runs.length > 0 && <Section title="Tuning runs"><ul class="bullets">{found.runs.map(({ name, doc }) => <li><a href={link("tuning", name)}>{doc.kernel} {f.pairs(doc.problem)}</a>: {f.plural((doc.evaluations ?? []).length, "evaluation")}{doc.speedup_over_default ? `, ${f.times(doc.speedup_over_default)} of the default` : ""}</li>)}</ul></Section>}
+      {found.files.length > 1 && <Files files={found.files} here={data.file} />}
+      {lacks.length > 0 && (
+        <details class="lacks"><summary>Not in this page: {lacks.map(([what]) => what).join("; ")}</summary>
+          <dl class="facts">{lacks.map(([what, how]) => <div><dt>{what}</dt><dd><code>{how}</code></dd></div>)}</dl>
+          <p class="note">Give what these commands write to <code>purlin view</code>, together with the profile.</p></details>
+      )}
+    </>
+  );
+}
