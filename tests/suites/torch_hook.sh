@@ -172,7 +172,7 @@ options="--full --torch hook" unchanged 0 wait
 is "notes" "$(causes a.plprof)" "torch_trace torch_trace_only"
 options=
 expect_exit 2 purlin profile --torch maybe -- true
-expect_contains err "--torch 'maybe': give auto, hook or off"
+expect_contains err "--torch 'maybe': give auto, hook, daemon or off"
 expect_exit 2 purlin profile --torch-rank -1 -- true
 
 # --- a trace on request, of a program with steps and of one without

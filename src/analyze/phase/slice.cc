@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyze/phase/slice.h"
 
+#include "analyze/timeline/pace.h"
 #include "base/text.h"
 
 #include <algorithm>
@@ -255,6 +256,7 @@ Result<TimelineAnalysis> select_phase(Profile& profile, PhaseChoice choice) {
     return error(Code::kNotFound, "--phase startup: {}; use --phase all",
                  analysis.phases.empty() ? "no steps are known in this profile, so no start-up is"
                                          : "the profile begins with its first step");
+  if (choice == PhaseChoice::kSteadyState) apply_pace(profile, analysis);
   if (choice == PhaseChoice::kAll || analysis.phases.empty()) return analysis;
   const std::vector<DeviceWindow> windows = windows_of(analysis);
   KernelTotals totals = totals_of(profile.timeline, windows);

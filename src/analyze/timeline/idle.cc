@@ -62,7 +62,8 @@ IdleAttribution::Plan IdleAttribution::plan(const Segment& gap) const {
     return plan;
   }
   const Call& call = timeline.calls[plan.call];
-  plan.waits = &host_.thread(call.process, call.thread);
+  plan.waits = call.thread == kNone ? &host_.process(call.process)
+                                    : &host_.thread(call.process, call.thread);
   plan.queued = end_of(call) <= gap.interval.begin;
   plan.blocking = waits_for_device(timeline, call);
   const std::int64_t begin = std::clamp(begin_of(call), gap.interval.begin, gap.interval.end);
@@ -110,7 +111,8 @@ IdleAttribution::Causes IdleAttribution::attribute(const Segment& gap) {
   at(IdleCause::kDataStarvation) += take(waits.loading);
   at(IdleCause::kSynchronization) += take(waits.waiting);
   for (const Interval& piece : left_) {
-    if (plan.call != kNone) {
+    // After its wait for a device that has nothing left to do, the host has not launched yet.
+    if (plan.call != kNone || drained) {
       at(IdleCause::kHostLaunch) += piece.length();
       continue;
     }

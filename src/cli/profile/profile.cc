@@ -103,8 +103,10 @@ class ProfileCommand : public Command {
                  {"Ops and shapes of PyTorch programs, from a trace",
                   "PyTorch's profiler records ten steps of the steady state, or a second where "
                   "there are no optimizer steps. With auto, it does so except with --full, "
-                  "--counters and --stalls, which need CUPTI during the whole run."},
-                 "auto|hook|off");
+                  "--counters and --stalls, which need CUPTI during the whole run. With daemon, "
+                  "libkineto's daemon protocol takes the place of a hook: PyTorch then opens the "
+                  "GPU at import, so CUDA in forked children fails."},
+                 "auto|hook|daemon|off");
     flags.option("--torch-rank", torch_rank_, "Rank whose steps PyTorch's profiler records");
     flags.flag("--gemm-shapes", gemm_shapes_,
                "Record sizes and types of cuBLAS and cuBLASLt products");
@@ -184,12 +186,13 @@ class ProfileCommand : public Command {
     return Status::ok();
   }
   Status parse_torch(profile::TorchOptions& options) const {
-    if (torch_ != "auto" && torch_ != "hook" && torch_ != "off")
-      return error(Code::kInvalid, "--torch '{}': give auto, hook or off", torch_);
+    if (torch_ != "auto" && torch_ != "hook" && torch_ != "daemon" && torch_ != "off")
+      return error(Code::kInvalid, "--torch '{}': give auto, hook, daemon or off", torch_);
     if (torch_rank_ < 0)
       return error(Code::kInvalid, "--torch-rank {}: give a rank, 0 or more", torch_rank_);
     const bool cupti_needed = full_ || !counters_.empty() || !stalls_.empty();
-    options.on = torch_ == "hook" || (torch_ == "auto" && !cupti_needed);
+    options.daemon = torch_ == "daemon";
+    options.on = options.daemon || torch_ == "hook" || (torch_ == "auto" && !cupti_needed);
     options.on_request = idle_;
     options.rank = torch_rank_;
     return Status::ok();
