@@ -109,7 +109,7 @@ void apply_pace(Profile& profile, const TimelineAnalysis& analysis) {
       {"step_pace",
        fmt::format(
            "a step took {} ({} to {}) while nothing was recorded, and {} while every launch "
-           "was: by {} of {:.1f} s in all, of host waits, memcpy calls and graph launches, "
+           "was. This is by {} of {:.1f} s in all, of host waits, memcpy calls and graph launches, "
            "{:.3g} of which are a step",
            format_ns(step->ns), format_ns(step->low_ns), format_ns(step->high_ns),
            format_ns(step->recorded_ns), counted(static_cast<std::int64_t>(step->counts), "count"),

@@ -54,7 +54,7 @@ TEST(Timeline, UnionsAreThoseOfABruteForceCount) {
   }
 }
 
-// A plain profile: waits of the host, launches with a time of their own or none at all.
+// A plain profile: waits of the host, launches whose time is known or not.
 TEST(Timeline, WaitsThatWereRecordedWithoutOtherCallsAreCauses) {
   TimelineBuilder builder;
   builder.kernel("a", 0, 1'000);
