@@ -7,7 +7,7 @@
 export CUDA_INJECTION64_PATH= OPENCL_LAYERS=
 unset CUDA_INJECTION64_PATH OPENCL_LAYERS TEARDOWN_CUPTI RANK LOCAL_RANK SLURM_PROCID OMPI_COMM_WORLD_RANK PMI_RANK PYTHONHOME
 export PYTHONDONTWRITEBYTECODE=1 LOOP=$PURLIN_BUILD/tests/opencl_loop
-export PURLIN_TORCH_SETTLE=0.2 PURLIN_TORCH_WAIT=0.5 PURLIN_TORCH_SECONDS=0.2
+export PURLIN_TORCH_SETTLE=0.2 PURLIN_TORCH_AFTER=0.05 PURLIN_TORCH_WAIT=0.5 PURLIN_TORCH_SECONDS=0.2
 hook=$PURLIN_BUILD/lib/purlin/python
 export PYTHONPATH=$PURLIN_SOURCE/tests/programs/fake_torch
 loop=$PURLIN_SOURCE/tests/programs/torch_loop.py
@@ -54,6 +54,28 @@ assert first_steady([100] * 8 + [10] * 60) == 20, "a warm-up"
 assert first_steady([1000 * 0.8 ** n for n in range(60)]) is None
 assert first_steady([1 + n % 50 * 100 for n in range(300)]) is not None, "after 200 steps or 30 s"
 assert first_steady([10] * 50, settle_s=0.3) == 30
+
+from threading import Event
+from types import SimpleNamespace
+from purlin_torch.window import StepsAfter, typical
+
+assert typical([]) == 0 and typical([7]) == 7
+assert typical(([1] * 9 + [31]) * 6) == 4, "a long step in ten is a part of it"
+assert typical([10] * 95 + [5000] * 3) == 10, "a pause is not"
+written = Event()
+after, now = StepsAfter(SimpleNamespace(written=written), 0.05), 0
+def steps(count, each_ms):
+    global now
+    done = False
+    for _ in range(count):
+        now += each_ms * 1_000_000
+        done = after.mark(now)
+    return done
+assert not steps(50, 30) and after.typical() == 0, "while the trace is saved"
+written.set()
+assert not steps(8, 10) and after.typical() == 0, "too few"
+assert not steps(20, 10) and after.typical() == 10_000_000
+assert steps(400, 10)
 PY
 
 # --- a training loop: ops, shapes and steps from the trace, totals from the run
@@ -71,6 +93,11 @@ has_note torch_trace "recorded 10 steps ("
 has_note torch_step "a step took"
 has_note torch_trace " more of the program"
 has_note torch_trace_only "1 kernel"
+
+# --- the report's step is one after the trace, when nothing slows it down
+unchanged 0 after
+has_note torch_step "after it ("
+expect_json report.json "0 < d['coverage']['step_ns'] < 1e9"
 
 # --- exit codes, signals, an end within the window
 unchanged 7 wait exit7
