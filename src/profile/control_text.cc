@@ -13,8 +13,7 @@ struct Word {
 constexpr Word kWords[] = {{"status", ControlRequest::Verb::kStatus},
                            {"start", ControlRequest::Verb::kStart},
                            {"stop", ControlRequest::Verb::kStop},
-                           {"window", ControlRequest::Verb::kWindow},
-                           {"yield", ControlRequest::Verb::kYield}};
+                           {"window", ControlRequest::Verb::kWindow}};
 
 // Whole text, 1 up to the longest window; 0: it is none.
 std::int64_t milliseconds(std::string_view text) {

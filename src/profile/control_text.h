@@ -18,7 +18,6 @@ struct ControlRequest {
     kStart,   // govern, where capture is off
     kStop,    // record nothing
     kWindow,  // record every launch, with its time, for `length_ns`; then as before
-    kYield,   // another CUPTI client comes: give CUPTI up for a few seconds
   };
   Verb verb = Verb::kStatus;
   std::int64_t length_ns = 0;

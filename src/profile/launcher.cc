@@ -389,8 +389,8 @@ Result<std::unique_ptr<TorchDaemon>> start_daemon(const CaptureOptions& options,
                  "it, or use --torch hook");
   TorchDaemonOptions of_daemon;
   of_daemon.torch = options.torch;
-  if (const std::optional<std::int64_t> wait = parse_int(environment_variable("PURLIN_TORCH_WAIT")))
-    of_daemon.settle_s = static_cast<double>(*wait);
+  of_daemon.settle_s =
+      parse_double(environment_variable("PURLIN_TORCH_WAIT")).value_or(of_daemon.settle_s);
   return TorchDaemon::start(spool, of_daemon);
 }
 

@@ -202,6 +202,35 @@ expect_exit 2 purlin profile --torch maybe -- true
 expect_contains err "--torch 'maybe': give auto, hook, daemon or off"
 expect_exit 2 purlin profile --torch-rank -1 -- true
 
+# --- the daemon: a program that speaks as libkineto does
+cat >kineto.py <<'PY'
+import gzip, os, socket, struct, sys, time
+
+folder = os.environ["KINETO_IPC_SOCKET_DIR"]
+ours = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+ours.bind(os.path.join(folder, "client"))
+ours.settimeout(5)
+assert os.environ["PURLIN_TORCH"] == "off" and len(folder) <= 54
+configuration, end = b"", time.time() + 20
+while not configuration and time.time() < end:
+    payload = struct.pack("<iiqii", 3, 2, 0, os.getpid(), os.getppid())
+    ours.sendto(struct.pack("<Q32s", len(payload), b"req") + payload, os.path.join(folder, "dynolog"))
+    configuration = ours.recv(4096)[40:]
+    time.sleep(0.05)
+path = dict(line.split("=", 1) for line in configuration.decode().split())["ACTIVITIES_LOG_FILE"]
+with gzip.open(sys.argv[1], "rt") as source, open(path[:-5] + "_%d.json" % os.getpid(), "w") as trace:
+    trace.write(source.read())
+time.sleep(0.5)
+PY
+expect_exit 0 purlin profile --torch daemon -o a.plprof -- \
+  python3 kineto.py "$PURLIN_SOURCE/tests/data/traces/kineto_h200_transformer.json.gz"
+has_note torch_trace "which took an unknown part of the program"
+expect_json report.json "any(k['op'].startswith('aten::') for k in d['kernels'])"
+KINETO_USE_DAEMON=1 expect_exit 2 purlin profile --torch daemon -- true
+expect_contains err "asks another daemon"
+expect_exit 2 purlin profile --torch daemon --full -- true
+expect_contains err "leave out --full"
+
 # --- a trace on request, of a program with steps and of one without
 for mode in done infer_done; do
   rm -f done

@@ -154,9 +154,9 @@ class Own:
 
 
 class CaptureAnswer:
-    """Announces a trace to Purlin's own capture, which then leaves CUPTI for a few seconds.
+    """Whether Purlin's own capture needs CUPTI after a trace. It does where that is not known.
 
-    The answer shows whether it needs CUPTI after the trace. It does where that is not known.
+    `start_up`: its start-up window is open.
     """
 
     PATIENCE_S = 1.5
@@ -164,12 +164,15 @@ class CaptureAnswer:
     def __init__(self, folder):
         self.folder = folder
         self.keeps_cupti = True
+        self.start_up = False
         self.done = False
         self.began = time.perf_counter_ns()
 
     def ask(self):
         try:
-            self.keeps_cupti = self._state() not in ("ended", "launch_bound", "stopped", "absent")
+            answer = self._answer()
+            self.keeps_cupti = answer.get("state") not in ("ended", "launch_bound", "stopped", "absent")
+            self.start_up = bool(answer.get("start_up"))
         except Exception:
             pass
         self.done = True
@@ -177,18 +180,18 @@ class CaptureAnswer:
     def is_over(self, now):
         return self.done or now - self.began > self.PATIENCE_S * 1e9
 
-    def _state(self):
+    def _answer(self):
         name = "control-%d" % os.getpid()
         if not os.path.exists(os.path.join(self.folder, name)):
             injected = os.environ.get("CUDA_INJECTION64_PATH", "")
-            return "absent" if injected.endswith("libpurlin_cuda.so") else "unknown"
+            return {"state": "absent" if injected.endswith("libpurlin_cuda.so") else "unknown"}
         folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
         try:  # by the descriptor: the path of a socket is short
             with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
                 connection.settimeout(self.PATIENCE_S)
                 connection.connect("/proc/self/fd/%d/%s" % (folder, name))
-                connection.send(b"purlin-control/1 yield\n")
-                return json.loads(connection.recv(4096).decode()).get("state")
+                connection.send(b"purlin-control/1 status\n")
+                return json.loads(connection.recv(4096).decode())
         finally:
             os.close(folder)
 

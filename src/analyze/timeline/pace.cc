@@ -65,16 +65,19 @@ std::optional<PacedStep> paced(const Profile& profile, std::uint32_t process,
   out.calls = calls_in(rounds, profile.timeline, process) / count;
   if (out.calls <= 0) return std::nullopt;
   std::vector<double> steps;
+  double counted_ns = 0, counted_calls = 0;
   for (const Pace& pace : profile.processes[process].paces) {
     if (pace.calls < kFewestCalls) continue;
     const double step = pace.ns * out.calls / pace.calls;
     if (step < kShortest * out.recorded_ns || step > kLongest * out.recorded_ns) continue;
     steps.push_back(step);
-    out.seconds += pace.ns * 1e-9;
+    counted_ns += pace.ns;
+    counted_calls += pace.calls;
   }
   if (steps.empty()) return std::nullopt;
   out.counts = steps.size();
-  out.ns = median_of(steps);
+  out.ns = counted_ns * out.calls / counted_calls;
+  out.seconds = counted_ns * 1e-9;
   out.low_ns = *std::min_element(steps.begin(), steps.end());
   out.high_ns = *std::max_element(steps.begin(), steps.end());
   return out;
@@ -105,15 +108,17 @@ void apply_pace(Profile& profile, const TimelineAnalysis& analysis) {
   const std::optional<PacedStep> step = step_by_pace(profile, analysis);
   if (!step) return;
   known = step->ns;
+  const std::string range = step->counts < 2 ? std::string()
+                                             : fmt::format(" ({} to {})", format_ns(step->low_ns),
+                                                           format_ns(step->high_ns));
   profile.coverage.notes.push_back(
       {"step_pace",
-       fmt::format(
-           "a step took {} ({} to {}) while nothing was recorded, and {} while every launch "
-           "was. This is by {} of {:.1f} s in all, of host waits, memcpy calls and graph launches, "
-           "{:.3g} of which are a step",
-           format_ns(step->ns), format_ns(step->low_ns), format_ns(step->high_ns),
-           format_ns(step->recorded_ns), counted(static_cast<std::int64_t>(step->counts), "count"),
-           step->seconds, step->calls),
+       fmt::format("a step took {}{} while nothing was recorded, and {} while every launch was. "
+                   "This is by {} of {:.1f} s in all, of host waits, memcpy calls and graph "
+                   "launches, {:.3g} of which are a step",
+                   format_ns(step->ns), range, format_ns(step->recorded_ns),
+                   counted(static_cast<std::int64_t>(step->counts), "count"), step->seconds,
+                   step->calls),
        0, step->seconds});
 }
 

@@ -13,7 +13,7 @@
 namespace purlin::analyze {
 
 struct PacedStep {
-  double ns = 0;                   // median over the counts
+  double ns = 0;                   // over all counts
   double low_ns = 0, high_ns = 0;  // of the counts
   double recorded_ns = 0;          // from one step to the next, while it was recorded
   double calls = 0;                // that a step makes

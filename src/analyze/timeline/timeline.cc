@@ -102,7 +102,7 @@ void find_limits(const Profile& profile, std::vector<std::string>& limits) {
         fmt::format("no kernel record for {} (outside of the recording, or the record was lost): "
                     "idle time may hide the kernels",
                     counted(lost, "launch")));
-  if (hidden_graphs > 0)
+  if (hidden_graphs > 0 && knows_calls(timeline))
     add(fmt::format("no node records for {}: the kernels are hidden, and their time counts as idle",
                     counted(hidden_graphs, "CUDA graph launch")));
   if (nodes > 0)

@@ -76,6 +76,19 @@ TEST(Timeline, WaitsThatWereRecordedWithoutOtherCallsAreCauses) {
   EXPECT_EQ(analysis.syncs, 2);
 }
 
+// Which of them launched a node is not recorded: the one that began while the device was idle.
+TEST(Timeline, AGraphsNodesAfterAnIdleDeviceWereLaunchedInThatTime) {
+  TimelineBuilder builder;
+  builder.kernel("a", 0, 1'000).graph = 3;
+  builder.call(CallKind::kGraphLaunch, "cuGraphLaunch", 1'600, 300, 5);
+  builder.kernel("a", 2'000, 1'000).graph = 3;
+  builder.kernel("b", 3'500, 1'000).graph = 3;
+  const DeviceTime time = analyze_timeline(builder.sorted(), PhaseChoice::kAll).devices.at(0);
+  EXPECT_EQ(idle(time, IdleCause::kHostLaunch), 1'000);
+  EXPECT_EQ(idle(time, IdleCause::kOther), 500)
+      << "none began there: it was queued, or is not known";
+}
+
 TEST(Timeline, EveryNanosecondIsInExactlyOneCategory) {
   Random random(11);
   for (int round = 0; round < 1000; ++round) {

@@ -18,8 +18,6 @@ namespace {
 constexpr std::int64_t kAskAgainNs = 100'000'000;  // where it is not Purlin's turn
 // The interval for looking for a context that CUPTI does not report.
 constexpr std::int64_t kContextNs = 50'000'000;
-// So long CUPTI is free for a client that has announced itself.
-constexpr std::int64_t kFreeNs = 5'000'000'000;
 constexpr std::int64_t kCycleNs = 2'000'000;
 constexpr std::int64_t kStillOfTheHeadNs = 100'000'000;  // enqueued in it, and not yet begun
 // After so long without a copy none is under way, and their kinds can be switched off.
@@ -78,7 +76,6 @@ void CollectorScheduler::begin() {
 std::int64_t CollectorScheduler::tick(Ownership& ownership) {
   const Ownership::Turn turn = ownership.take_turn();
   if (!turn) return monotonic_ns() + kAskAgainNs;
-  if (monotonic_ns() < free_until_ns_) return free_until_ns_;
   if (context_awaited(ownership)) return monotonic_ns() + kContextNs;
   flush_times_.flushed(ownership.flushed_ns());
   // What the period brought is known before the next one is planned; of windows it was asked for in
@@ -420,9 +417,6 @@ std::string CollectorScheduler::control(Ownership& ownership, const ControlReque
       else
         begin_asked_window(request.length_ns);
       break;
-    case ControlRequest::Verb::kYield:
-      make_room(ownership);
-      break;
   }
   // An idle capture looks for a context here first.
   if (context_awaited(ownership) && !ownership.registered())
@@ -430,6 +424,7 @@ std::string CollectorScheduler::control(Ownership& ownership, const ControlReque
   const OverheadController::Totals& totals = controller_.totals();
   JsonText answer;
   answer.text("state", state(now));
+  if (controller_.in_startup_window()) answer.raw("start_up", "true");
   if (waiting_window_ns_ > 0) answer.integer("waiting_window_ns", waiting_window_ns_);
   if (!opens_anyway && opens_again(now)) answer.text("warning", kThreadsText);
   return answer.real("budget", controller_.budget())
@@ -489,15 +484,6 @@ void CollectorScheduler::yield() {
 void CollectorScheduler::leave_copies() {
   tiers_[0]->leave();
   controller_.copies_stay(false);
-}
-
-// Here, on Purlin's thread, the program waits for nothing. A client that meets open kinds has them
-// switched off and flushed on its own thread: a launch-bound program stood still for 3.5 s.
-void CollectorScheduler::make_room(Ownership& ownership) {
-  if (!ownership.registered()) return;
-  vacate();
-  collect(0, false);
-  free_until_ns_ = monotonic_ns() + kFreeNs;
 }
 
 void CollectorScheduler::vacate() {

@@ -65,7 +65,6 @@ class CollectorScheduler : public Tenant {
   void note_presence();
   void rest_copies();
   void leave_copies();
-  void make_room(Ownership& ownership);
   void watch_self();
 
   std::vector<std::unique_ptr<Tier>> tiers_;
@@ -75,8 +74,7 @@ class CollectorScheduler : public Tenant {
   bool awaits_context_;
   std::int64_t waiting_window_ns_ = 0;  // so long a window was asked for before there was a context
   int open_ = OverheadController::kNone;
-  std::int64_t opened_ns_ = 0;      // when that was, or was refused
-  std::int64_t free_until_ns_ = 0;  // CUPTI is left to an announced client
+  std::int64_t opened_ns_ = 0;  // when that was, or was refused
   FlushTimes flush_times_;
   std::int64_t next_switch_ns_ = FlushTimes::kNever;  // as planned
   std::int64_t fetched_before_ns_ = 0;
