@@ -112,7 +112,7 @@ class DeviceDraft {
     std::unordered_map<std::uint64_t, std::int64_t> waits;     // thread -> the record it waits for
     for (std::uint32_t c = 0; c < timeline_.calls.size(); ++c) {
       const Call& call = timeline_.calls[c];
-      const std::uint64_t thread = std::uint64_t{call.process} << 32 | call.thread;
+      const std::uint64_t thread = thread_key(call.process, call.thread);
       const std::string_view name =
           call.name < timeline_.names.size() ? timeline_.names[call.name] : std::string_view();
       if (name.find("EventRecord") != std::string_view::npos) {

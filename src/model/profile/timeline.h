@@ -56,6 +56,11 @@ struct Call {  // of the runtime's or driver's API, on the host
   CallKind kind = CallKind::kOther;
 };
 
+// One number for a host thread of a profile: two processes may have threads of one number.
+constexpr std::uint64_t thread_key(std::uint32_t process, std::uint32_t thread) {
+  return std::uint64_t{process} << 32 | thread;
+}
+
 // Calls of the host that wait, copy or launch graphs, in a time in which nothing was recorded.
 struct Pace {
   double calls = 0, ns = 0;
