@@ -37,7 +37,6 @@ class Settings:
 
 class Hook:
     TRIES = 5  # of a trace by time, at growing intervals
-    START_UP_S = 15  # so long a trace by time waits for the end of Purlin's start-up window
     # Parts of names of ops and kernels that a program does not run while it loads a model.
     WORK = (
         ("aten::mm", "aten::addmm", "aten::bmm", "aten::convolution", "scaled_dot_product")
@@ -273,7 +272,7 @@ class Hook:
     def _watch(self):
         """Traces by time where no steps come, and what `purlin capture window --torch` requests."""
         since = time.perf_counter_ns()
-        tries = waits_until = 0
+        tries = 0
         request = self._path("request")
         try:
             while not self.forked and os.path.isdir(self.settings.folder):
@@ -289,9 +288,6 @@ class Hook:
                 done = self.finished or self._timed or self.settings.on_request
                 if (done and not self._requested) or not self._without_steps(since, tries):
                     continue
-                waits_until = waits_until or time.perf_counter_ns() + int(1e9 * self.START_UP_S)
-                if time.perf_counter_ns() < waits_until and self._start_up_is_open():
-                    continue
                 last = self._requested or tries + 1 >= self.TRIES
                 tries = 0 if self._trace_time(anything=last) else tries + 1
                 since = time.perf_counter_ns()
@@ -300,12 +296,6 @@ class Hook:
                 self._requested = False
         except Exception as fault:
             self.fail(fault)
-
-    def _start_up_is_open(self):
-        """While Purlin records the start-up, a trace stops a launch-bound program for seconds."""
-        answer = CaptureAnswer(self.settings.folder)
-        answer.ask()
-        return answer.start_up
 
     def _without_steps(self, since, tries):
         """A program that loads a model, or has an optimizer, has more time to its first step."""

@@ -145,34 +145,30 @@ class Own:
 
     def __enter__(self):
         self.guard.ours.inside = True
+        self.guard.hide_lazy_modules()
         self.began = time.perf_counter_ns()
 
     def __exit__(self, *fault):
         self.window.own_ns += time.perf_counter_ns() - self.began
+        self.guard.show_lazy_modules()
         self.guard.ours.inside = False
         return False
 
 
 class CaptureAnswer:
-    """Whether Purlin's own capture needs CUPTI after a trace. It does where that is not known.
-
-    `start_up`: its start-up window is open.
-    """
+    """Whether Purlin's own capture needs CUPTI after a trace. It does where that is not known."""
 
     PATIENCE_S = 1.5
 
     def __init__(self, folder):
         self.folder = folder
         self.keeps_cupti = True
-        self.start_up = False
         self.done = False
         self.began = time.perf_counter_ns()
 
     def ask(self):
         try:
-            answer = self._answer()
-            self.keeps_cupti = answer.get("state") not in ("ended", "launch_bound", "stopped", "absent")
-            self.start_up = bool(answer.get("start_up"))
+            self.keeps_cupti = self._state() not in ("ended", "launch_bound", "stopped", "absent")
         except Exception:
             pass
         self.done = True
@@ -180,18 +176,18 @@ class CaptureAnswer:
     def is_over(self, now):
         return self.done or now - self.began > self.PATIENCE_S * 1e9
 
-    def _answer(self):
+    def _state(self):
         name = "control-%d" % os.getpid()
         if not os.path.exists(os.path.join(self.folder, name)):
             injected = os.environ.get("CUDA_INJECTION64_PATH", "")
-            return {"state": "absent" if injected.endswith("libpurlin_cuda.so") else "unknown"}
+            return "absent" if injected.endswith("libpurlin_cuda.so") else "unknown"
         folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
         try:  # by the descriptor: the path of a socket is short
             with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
                 connection.settimeout(self.PATIENCE_S)
                 connection.connect("/proc/self/fd/%d/%s" % (folder, name))
                 connection.send(b"purlin-control/1 status\n")
-                return json.loads(connection.recv(4096).decode())
+                return json.loads(connection.recv(4096).decode()).get("state")
         finally:
             os.close(folder)
 

@@ -12,16 +12,16 @@
 namespace purlin::analyze {
 namespace {
 
-constexpr double kShortest = 0.5, kLongest = 1.1;  // of the recorded step
-constexpr double kFewestCalls = 20;                // of a count
-constexpr double kNeighbours = 1.5;                // of the median distance of two steps
+constexpr double kLeastOfRecorded = 0.5, kMostOfRecorded = 1.1;  // of the recorded step
+constexpr double kFewestCalls = 20;                              // of a count
+constexpr double kNeighbours = 1.5;  // of the median distance of two steps
 
 bool is_counted(const Call& call) {
   return call.kind == CallKind::kSync || call.kind == CallKind::kCopy ||
          call.kind == CallKind::kGraphLaunch;
 }
 
-double median_of(std::vector<double> values) {
+double middle_distance(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
@@ -34,7 +34,7 @@ std::vector<Interval> rounds_of(const std::vector<StepTime>& steps) {
     distances.push_back(static_cast<double>(steps[i].start_ns - steps[i - 1].start_ns));
   std::vector<Interval> rounds;
   if (distances.empty()) return rounds;
-  const double longest = kNeighbours * median_of(distances);
+  const double longest = kNeighbours * middle_distance(distances);
   for (std::size_t i = 1; i < steps.size(); ++i)
     if (distances[i - 1] > 0 && distances[i - 1] <= longest)
       rounds.push_back({steps[i - 1].start_ns, steps[i].start_ns});
@@ -69,7 +69,8 @@ std::optional<PacedStep> paced(const Profile& profile, std::uint32_t process,
   for (const Pace& pace : profile.processes[process].paces) {
     if (pace.calls < kFewestCalls) continue;
     const double step = pace.ns * out.calls / pace.calls;
-    if (step < kShortest * out.recorded_ns || step > kLongest * out.recorded_ns) continue;
+    if (step < kLeastOfRecorded * out.recorded_ns || step > kMostOfRecorded * out.recorded_ns)
+      continue;
     steps.push_back(step);
     counted_ns += pace.ns;
     counted_calls += pace.calls;
@@ -85,7 +86,7 @@ std::optional<PacedStep> paced(const Profile& profile, std::uint32_t process,
 
 bool possible(double step_ns, const TimelineAnalysis& analysis) {
   const auto recorded = static_cast<double>(analysis.mean_step.duration_ns);
-  return step_ns >= kShortest * recorded && step_ns <= kLongest * recorded;
+  return step_ns >= kLeastOfRecorded * recorded && step_ns <= kMostOfRecorded * recorded;
 }
 
 }  // namespace

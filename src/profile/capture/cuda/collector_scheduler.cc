@@ -110,6 +110,7 @@ std::int64_t CollectorScheduler::tick(Ownership& ownership) {
     // What graphs that were made in the head go on to record is of no period.
     aggregator_.leave_out_from(wall_ns() + kStillOfTheHeadNs);
     ended_ns_ = wall_ns();
+    tiers_[0]->rest();  // its first count begins now
   }
   aggregator_.want_copies(open_ == 0 || !controller_.stopped());
   return fetch_records(decision.ask_again_ns);
@@ -424,7 +425,6 @@ std::string CollectorScheduler::control(Ownership& ownership, const ControlReque
   const OverheadController::Totals& totals = controller_.totals();
   JsonText answer;
   answer.text("state", state(now));
-  if (controller_.in_startup_window()) answer.raw("start_up", "true");
   if (waiting_window_ns_ > 0) answer.integer("waiting_window_ns", waiting_window_ns_);
   if (!opens_anyway && opens_again(now)) answer.text("warning", kThreadsText);
   return answer.real("budget", controller_.budget())

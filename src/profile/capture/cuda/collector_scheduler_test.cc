@@ -212,21 +212,6 @@ TEST_F(CollectorSchedulerTest, NoFlushIsNearTheOpeningOrClosingOfAWindow) {
   aggregator_.take(nullptr, 0, buffer, 0);
 }
 
-// A trace by PyTorch's profiler waits for the end of the start-up window.
-TEST_F(CollectorSchedulerTest, TheAnswerShowsTheStartUpWindow) {
-  begin();
-  const auto in_start_up = [&] {
-    const Result<Json> answer =
-        Json::parse(scheduler_.control(ownership_, {ControlRequest::Verb::kStatus, 0}));
-    EXPECT_TRUE(answer.is_ok());
-    return answer.is_ok() && (*answer)["start_up"].as_bool();
-  };
-  EXPECT_TRUE(in_start_up());
-  script_.cost_ns = 1'000'000'000;
-  tick_until([&] { return script_.closed > 0; });
-  EXPECT_FALSE(in_start_up());
-}
-
 // Where windows follow. CUPTI 13.0 loses the records of threads that are launching when what was on
 // before there was a context is switched off.
 TEST_F(CollectorSchedulerTest, NothingIsOpenedBeforeTheProgramHasAContext) {
