@@ -85,16 +85,21 @@ void HostCalls::rest() {
                    "waits and memcpy calls of the host are missing from the timeline: more came at "
                    "once than are kept",
                    static_cast<double>(dropped));
-  if (subscriber_ == nullptr || over_) return;
+  if (count_pace()) yield();
+}
+
+// Whether it was the last.
+bool HostCalls::count_pace() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (subscriber_ == nullptr || over_) return false;
   const std::int64_t now = monotonic_ns();
   const std::uint64_t calls = calls_.load();
-  if (const std::int64_t began = std::exchange(paced_ns_, now); began > 0) {
-    const std::uint64_t made = calls - paced_calls_;
-    const auto seconds = static_cast<double>(now - began) * 1e-9;
-    recorder_.add_pace({static_cast<double>(made), static_cast<double>(now - began)});
-    if (++paces_ >= kPaces || static_cast<double>(made) > kMostCallsPerS * seconds) yield();
-  }
-  paced_calls_ = calls;
+  const std::uint64_t made = calls - std::exchange(paced_calls_, calls);
+  const std::int64_t began = std::exchange(paced_ns_, now);
+  if (began == 0) return false;
+  const auto length = static_cast<double>(now - began);
+  recorder_.add_pace({static_cast<double>(made), length});
+  return ++paces_ >= kPaces || static_cast<double>(made) > kMostCallsPerS * length * 1e-9;
 }
 
 }  // namespace purlin::profile::capture::cuda

@@ -47,6 +47,7 @@ class HostCalls {
   static void CUPTIAPI called(void* self, CUpti_CallbackDomain domain, CUpti_CallbackId id,
                               const void* data);
   void left(CUpti_CallbackId id, std::int64_t began_ns);
+  bool count_pace();
 
   const Cupti& cupti_;
   Recorder& recorder_;
