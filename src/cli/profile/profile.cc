@@ -107,7 +107,7 @@ class ProfileCommand : public Command {
                   "libkineto's daemon protocol takes the place of a hook, and Purlin itself "
                   "records nothing (--idle). PyTorch then opens the GPU at import, so CUDA in "
                   "forked children fails."},
-                 "auto|hook|daemon|off");
+                 "hook|daemon|off");
     flags.option("--torch-rank", torch_rank_, "Rank whose steps PyTorch's profiler records");
     flags.flag("--gemm-shapes", gemm_shapes_,
                "Record sizes and types of cuBLAS and cuBLASLt products");
