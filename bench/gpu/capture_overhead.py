@@ -23,7 +23,7 @@ windows follow (graph) the clock matters all along, and the host's noise does no
 one stretch by itself, in random order (--method). Where nothing follows (tiny, training: the note launch_bound) or
 everything (gemm) it does not: the coverage, which says which of these it was, is in the document.
 
-Rows: none, default (`purlin profile`), on (the library injected by the environment and nothing else, as it is left on everywhere:
+Rows: none, default (`purlin profile`), uncopied (the same with --copies off), on (the library injected by the environment and nothing else, as it is left on everywhere:
 a run is recorded or left out as earlier runs of the program tell, docs/guide/profiling.md), present (bench/gpu/bare_cupti.cc:
 CUPTI registered and nothing else, what any client of it costs), idle (library injected, CUPTI not touched), full, bare (the
 same consumer, recording all), torch (torch.profiler in the program), copies (that consumer, without kernels).
@@ -57,10 +57,11 @@ HERE = Path(__file__).resolve().parent
 PROGRAMS_FILE = HERE / "capture_programs.py"
 TITLES = {"tiny": "(a) loop of tiny launches", "training": "(b) transformer training step", "gemm": "(c) GEMM-bound",
           "graph": "(d) CUDA graph replay", "medium": "(e) training step that keeps the device busy", "cpu": "no GPU"}
-ROWS = {"default": "`purlin profile`", "A/A": "none against none", "idle": "injected, idle", "full": "`--full`",
+ROWS = {"default": "`purlin profile`", "uncopied": "`--copies off`", "A/A": "none against none", "idle": "injected, idle", "full": "`--full`",
         "on": "left on, over runs", "present": "CUPTI registered, nothing recorded", "copies": "copies recorded, no kernels",
         "default/present": "`purlin profile` over that", "bare": "bare CUPTI consumer", "full/bare": "`--full` over bare consumer", "torch": "`torch.profiler`"}
 HEAVY = ("full", "bare", "torch")
+RECORDS_HEAD = ("default", "uncopied")
 STRETCHES = ("graph",)  # programs with windows after the head: see above
 BIN_S = 0.05
 AGAIN = "+"  # another process of a row
@@ -148,7 +149,8 @@ class Group:
         command += ["run"] if server is None else ["shim", server.path]
         command += [self.program, path, row]
         profile = self.folder / f"{row}.plprof"
-        options = {"default": arguments.default_options, "full": "--full", "idle": arguments.idle_options}
+        options = {"default": arguments.default_options, "uncopied": f"{arguments.default_options} --copies off",
+                   "full": "--full", "idle": arguments.idle_options}
         kind = row.partition(AGAIN)[0]
         if kind in options:
             command = [arguments.purlin, "profile", "--torch", "off", "-o", str(profile), *shlex.split(options[kind]), "--", *command]
@@ -270,7 +272,7 @@ class Runner:
     def will_record(self, group, row):
         """Whether a process has a head: of those left on, who is drawn (is_drawn of profile/capture/sampling/process_sampler.cc); what its profile says is compared at its end."""
         kind = row.partition(AGAIN)[0]
-        return kind == "default" or kind == "on" and number_of(self.run_id(group.folder.name, row)) % self.one_in.get(group.program, 1) == 0
+        return kind in RECORDS_HEAD or kind == "on" and number_of(self.run_id(group.folder.name, row)) % self.one_in.get(group.program, 1) == 0
 
     def run_id(self, group, row):
         return f"{self.arguments.seed}-{group}-{row}"
@@ -304,7 +306,7 @@ def lower_quartile(values):
 
 
 def has_head(group, name):
-    return group["rows"][name].get("drawn", name.partition(AGAIN)[0] == "default")
+    return group["rows"][name].get("drawn", name.partition(AGAIN)[0] in RECORDS_HEAD)
 
 
 def of_turns(group, mine, base):
@@ -456,7 +458,7 @@ def summarize(groups):
                     of, base = (named(group, each) for each in row.split("/"))
                 one = ratio_of(group, of, base)
                 if one is not None:
-                    one["head_s"] = head_extra_s(group, of) if row == "default" else 0.0
+                    one["head_s"] = head_extra_s(group, of) if row in RECORDS_HEAD else 0.0
                     found.append(one)
             if not found:
                 continue

@@ -7,8 +7,8 @@
 //
 // Actions: x makes the context. m measures and prints one column. A capital letter switches on, a
 // small one off: K kernel records; C records of the calls that launch or wait (single calls of two
-// kinds); L latency timestamps in kernel records; B callbacks of the launching calls alone; T
-// records in each thread's buffer.
+// kinds); L latency timestamps in kernel records; B callbacks of the launching calls alone; D the
+// same of the driver's calls; W of the driver's calls that wait; P records of memcpy and memset.
 #include <cuda.h>
 #include <cuda_runtime.h>
 #include <cupti.h>
@@ -26,6 +26,10 @@ constexpr CUpti_CallbackId kRuntime[] = {
     CUPTI_RUNTIME_TRACE_CBID_cudaStreamSynchronize_v3020};
 constexpr CUpti_CallbackId kDriver[] = {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel,
                                         CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx};
+constexpr CUpti_CallbackId kWaits[] = {
+    CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize, CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize_ptsz,
+    CUPTI_DRIVER_TRACE_CBID_cuEventSynchronize, CUPTI_DRIVER_TRACE_CBID_cuCtxSynchronize};
+constexpr CUpti_ActivityKind kCopies[] = {CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET};
 cudaStream_t stream;
 float* data;
 CUpti_SubscriberHandle subscriber;
@@ -91,10 +95,10 @@ void select_calls() {
     if (!wanted(kDriver, id)) cuptiActivityEnableDriverApi(id, 0);
 }
 
-void callbacks(bool on) {
+template <class Ids>
+void callbacks(bool on, CUpti_CallbackDomain domain, const Ids& ids) {
   if (subscriber == nullptr) cuptiSubscribe(&subscriber, called, nullptr);
-  for (const CUpti_CallbackId id : kRuntime)
-    cuptiEnableCallback(on, subscriber, CUPTI_CB_DOMAIN_RUNTIME_API, id);
+  for (const CUpti_CallbackId id : ids) cuptiEnableCallback(on, subscriber, domain, id);
 }
 
 void act(char action) {
@@ -117,8 +121,18 @@ void act(char action) {
       return;
     case 'L': cuptiActivityEnableLatencyTimestamps(1); return;
     case 'l': cuptiActivityEnableLatencyTimestamps(0); return;
-    case 'B': callbacks(true); return;
-    case 'b': callbacks(false); return;
+    case 'B': callbacks(true, CUPTI_CB_DOMAIN_RUNTIME_API, kRuntime); return;
+    case 'b': callbacks(false, CUPTI_CB_DOMAIN_RUNTIME_API, kRuntime); return;
+    case 'D': callbacks(true, CUPTI_CB_DOMAIN_DRIVER_API, kDriver); return;
+    case 'd': callbacks(false, CUPTI_CB_DOMAIN_DRIVER_API, kDriver); return;
+    case 'W': callbacks(true, CUPTI_CB_DOMAIN_DRIVER_API, kWaits); return;
+    case 'w': callbacks(false, CUPTI_CB_DOMAIN_DRIVER_API, kWaits); return;
+    case 'P':
+      for (const CUpti_ActivityKind kind : kCopies) cuptiActivityEnable(kind);
+      return;
+    case 'p':
+      for (const CUpti_ActivityKind kind : kCopies) cuptiActivityDisable(kind);
+      return;
     case 'r': cuptiActivityRegisterCallbacks(requested, completed); return;
     default: std::exit(2);
   }

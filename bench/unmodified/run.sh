@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Plain `purlin profile` on programs that nobody changed for it. Each runs alone and under Purlin, TURNS times in
-# alternation. The step time of the report is compared with the program's own clock.
-# run.sh BUNDLE_DIR OUT [PROGRAM…]; jacobi needs nvcc, ddp_train two GPUs.
+# alternation, and alone once more. The step time of the report is compared with the program's own clock.
+# run.sh FOLDER_OF_BIN_AND_LIB OUT [PROGRAM…]; jacobi needs nvcc, ddp_train two GPUs. OPTIONS: of purlin profile. SHORT=1
+# leaves the last run alone out.
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 PATH=$(cd "$1" && pwd)/bin:$PATH
@@ -12,10 +13,16 @@ turns=${TURNS:-1}
 mkdir -p "$out"
 command_of() {
   case $1 in
-    jacobi) echo "$out/jacobi" ;;
-    ddp_train) echo "torchrun --standalone --nproc_per_node 2 $here/ddp_train.py" ;;
-    *) echo "python3 $here/$1.py" ;;
+    jacobi) echo "$out/jacobi ${JACOBI:-}" ;;
+    ddp_train) echo "torchrun --standalone --nproc_per_node 2 $here/ddp_train.py ${DDP:-300}" ;;
+    *) echo "python3 $here/$1.py ${STEPS:-}" ;;
   esac
+}
+alone() {  # PROGRAM TURN
+  local begin
+  begin=$(date +%s.%N)
+  timeout 90 "${command[@]}" >"$out/$1.plain.$2" 2>"$out/$1.plain.err"
+  echo "$begin $(date +%s.%N)" >"$out/$1.plain_times.$2"
 }
 for program in "$@"; do
   [ "$program" != jacobi ] || nvcc -O3 -std=c++20 -arch=sm_90 -o "$out/jacobi" "$here/jacobi.cu" || continue
@@ -23,14 +30,13 @@ for program in "$@"; do
   # The first run reads its libraries from disk, and is not timed. COLD=1 leaves it out.
   [ -n "${COLD:-}" ] || timeout 60 "${command[@]}" >/dev/null 2>&1
   for turn in $(seq "$turns"); do
+    alone "$program" "$turn"
     begin=$(date +%s.%N)
-    timeout 90 "${command[@]}" >"$out/$program.plain.$turn" 2>"$out/$program.plain.err"
-    middle=$(date +%s.%N)
-    timeout 120 purlin profile --quiet -o "$out/$program.plprof" -- "${command[@]}" >"$out/$program.txt" 2>"$out/$program.err"
-    end=$(date +%s.%N)
-    cp "$out/$program.txt" "$out/$program.profiled.$turn"
-    echo "$begin $middle $end" >"$out/$program.times.$turn"
+    timeout 120 purlin profile --quiet ${OPTIONS:-} -o "$out/$program.plprof" -- "${command[@]}" >"$out/$program.txt" 2>"$out/$program.err"
+    echo "$begin $(date +%s.%N)" >"$out/$program.profiled_times.$turn"
+    cat "$out/$program.txt" "$out/$program.err" >"$out/$program.profiled.$turn"
   done
+  [ -n "${SHORT:-}" ] || alone "$program" $((turns + 1))
   purlin report --json --by shape "$out/$program.plprof" >"$out/$program.json" 2>/dev/null
   purlin advise "$out/$program.plprof" >"$out/$program.advice.txt" 2>/dev/null
   python3 "$here/table.py" "$out" "$program" "$turns" | tee -a "$out/table.txt"

@@ -11,6 +11,7 @@
 #include "profile/spool.h"
 #include "profile/spool_reaper.h"
 #include "profile/stall_lines.h"
+#include "profile/torch/daemon.h"
 
 #include <algorithm>
 #include <atomic>
@@ -193,8 +194,9 @@ std::map<std::string, std::string> injection(const CaptureOptions& options,
     const bool there = std::find(named.begin(), named.end(), opencl) != named.end();
     result["OPENCL_LAYERS"] = there ? layers : layers.empty() ? opencl : layers + ":" + opencl;
   }
-  const std::string hook = options.torch.on ? find_library(options, kTorchHook) : std::string();
-  if (options.torch.on && hook.empty())
+  const bool hooks = options.torch.on && !options.torch.daemon;
+  const std::string hook = hooks ? find_library(options, kTorchHook) : std::string();
+  if (hooks && hook.empty())
     notes.push_back({"no_torch_hook",
                      fmt::format("launches have no ops of PyTorch: {} is not in {}; reinstall "
                                  "Purlin",
@@ -379,6 +381,21 @@ std::map<std::string, std::string> capture_environment(const CaptureOptions& opt
   return variables;
 }
 
+// Null without --torch daemon.
+Result<std::unique_ptr<TorchDaemon>> start_daemon(const CaptureOptions& options,
+                                                  const std::string& spool) {
+  if (!options.torch.on || !options.torch.daemon) return std::unique_ptr<TorchDaemon>();
+  if (!environment_variable("KINETO_USE_DAEMON").empty())
+    return error(Code::kInvalid,
+                 "--torch daemon: KINETO_USE_DAEMON is set, so PyTorch asks another daemon; unset "
+                 "it, or use --torch hook");
+  TorchDaemonOptions of_daemon;
+  of_daemon.torch = options.torch;
+  of_daemon.settle_s =
+      parse_double(environment_variable("PURLIN_TORCH_WAIT")).value_or(of_daemon.settle_s);
+  return TorchDaemon::start(spool, of_daemon);
+}
+
 Result<CaptureResult> run_capture(const CaptureOptions& options) {
   PURLIN_ASSIGN(Spool spool, Spool::make());
   const SpoolLock lock(spool.path());
@@ -388,6 +405,8 @@ Result<CaptureResult> run_capture(const CaptureOptions& options) {
   Process::Options child;
   child.argv = options.command;
   child.environment = injection(options, spool.path(), notes);
+  PURLIN_ASSIGN(const std::unique_ptr<TorchDaemon> daemon, start_daemon(options, spool.path()));
+  if (daemon != nullptr) child.environment.merge(daemon->variables());
   child.in = Process::Stream::kInherit;
   if (options.stdout_to_stderr) child.out = Process::Stream::kToStderr;
   child.new_group = false;
@@ -405,6 +424,7 @@ Result<CaptureResult> run_capture(const CaptureOptions& options) {
     privileged = watch.stop();
   }
   const std::int64_t ended = system_clock().monotonic_ns();
+  if (daemon != nullptr) daemon->stop();
 
   Result<Profile> gathered = spool.gather();
   if (!gathered.is_ok())

@@ -67,6 +67,13 @@ def kernels(profiler):
     return sum(e["cat"] == "kernel" for e in profiler.profiler.kineto_results.list)
 
 
+def after():
+    """Goes on for some steps after its trace."""
+    until(traced)
+    for _ in range(100):
+        step()
+
+
 def own_profiler():
     """Records ten steps; with `held`, until Purlin has given way."""
     with torch.profiler.profile() as profiler:
@@ -185,6 +192,7 @@ MODES = {
     "note": lambda: until(reasoned),
     "infer": lambda: until(traced, train=False),
     "infer_note": lambda: until(reasoned, train=False),
+    "after": after,
     "open": lambda: until(window_open),
     "some": lambda: [step() for _ in range(9)],
     "cuda": torch.cuda.init,

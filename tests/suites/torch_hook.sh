@@ -7,7 +7,7 @@
 export CUDA_INJECTION64_PATH= OPENCL_LAYERS=
 unset CUDA_INJECTION64_PATH OPENCL_LAYERS TEARDOWN_CUPTI RANK LOCAL_RANK SLURM_PROCID OMPI_COMM_WORLD_RANK PMI_RANK PYTHONHOME
 export PYTHONDONTWRITEBYTECODE=1 LOOP=$PURLIN_BUILD/tests/opencl_loop
-export PURLIN_TORCH_SETTLE=0.2 PURLIN_TORCH_WAIT=0.5 PURLIN_TORCH_SECONDS=0.2
+export PURLIN_TORCH_SETTLE=0.2 PURLIN_TORCH_AFTER=0.05 PURLIN_TORCH_WAIT=0.5 PURLIN_TORCH_SECONDS=0.2
 hook=$PURLIN_BUILD/lib/purlin/python
 export PYTHONPATH=$PURLIN_SOURCE/tests/programs/fake_torch
 loop=$PURLIN_SOURCE/tests/programs/torch_loop.py
@@ -54,6 +54,28 @@ assert first_steady([100] * 8 + [10] * 60) == 20, "a warm-up"
 assert first_steady([1000 * 0.8 ** n for n in range(60)]) is None
 assert first_steady([1 + n % 50 * 100 for n in range(300)]) is not None, "after 200 steps or 30 s"
 assert first_steady([10] * 50, settle_s=0.3) == 30
+
+from threading import Event
+from types import SimpleNamespace
+from purlin_torch.window import StepsAfter, typical
+
+assert typical([]) == 0 and typical([7]) == 7
+assert typical(([1] * 9 + [31]) * 6) == 4, "a long step in ten is a part of it"
+assert typical([10] * 95 + [5000] * 3) == 10, "a pause is not"
+written = Event()
+after, now = StepsAfter(SimpleNamespace(written=written), 0.05), 0
+def steps(count, each_ms):
+    global now
+    done = False
+    for _ in range(count):
+        now += each_ms * 1_000_000
+        done = after.mark(now)
+    return done
+assert not steps(50, 30) and after.typical() == 0, "while the trace is saved"
+written.set()
+assert not steps(8, 10) and after.typical() == 0, "too few"
+assert not steps(20, 10) and after.typical() == 10_000_000
+assert steps(400, 10)
 PY
 
 # --- a training loop: ops, shapes and steps from the trace, totals from the run
@@ -71,6 +93,11 @@ has_note torch_trace "recorded 10 steps ("
 has_note torch_step "a step took"
 has_note torch_trace " more of the program"
 has_note torch_trace_only "1 kernel"
+
+# --- the report's step is one after the trace, when nothing slows it down
+unchanged 0 after
+has_note torch_step "after it ("
+expect_json report.json "0 < d['coverage']['step_ns'] < 1e9"
 
 # --- exit codes, signals, an end within the window
 unchanged 7 wait exit7
@@ -172,8 +199,37 @@ options="--full --torch hook" unchanged 0 wait
 is "notes" "$(causes a.plprof)" "torch_trace torch_trace_only"
 options=
 expect_exit 2 purlin profile --torch maybe -- true
-expect_contains err "--torch 'maybe': give auto, hook or off"
+expect_contains err "--torch 'maybe': give auto, hook, daemon or off"
 expect_exit 2 purlin profile --torch-rank -1 -- true
+
+# --- the daemon: a program that speaks as libkineto does
+cat >kineto.py <<'PY'
+import gzip, os, socket, struct, sys, time
+
+folder = os.environ["KINETO_IPC_SOCKET_DIR"]
+ours = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+ours.bind(os.path.join(folder, "client"))
+ours.settimeout(5)
+assert os.environ["PURLIN_TORCH"] == "off" and len(folder) <= 54
+configuration, end = b"", time.time() + 20
+while not configuration and time.time() < end:
+    payload = struct.pack("<iiqii", 3, 2, 0, os.getpid(), os.getppid())
+    ours.sendto(struct.pack("<Q32s", len(payload), b"req") + payload, os.path.join(folder, "dynolog"))
+    configuration = ours.recv(4096)[40:]
+    time.sleep(0.05)
+path = dict(line.split("=", 1) for line in configuration.decode().split())["ACTIVITIES_LOG_FILE"]
+with gzip.open(sys.argv[1], "rt") as source, open(path[:-5] + "_%d.json" % os.getpid(), "w") as trace:
+    trace.write(source.read())
+time.sleep(0.5)
+PY
+expect_exit 0 purlin profile --torch daemon -o a.plprof -- \
+  python3 kineto.py "$PURLIN_SOURCE/tests/data/traces/kineto_h200_transformer.json.gz"
+has_note torch_trace "which took an unknown part of the program"
+expect_json report.json "any(k['op'].startswith('aten::') for k in d['kernels'])"
+KINETO_USE_DAEMON=1 expect_exit 2 purlin profile --torch daemon -- true
+expect_contains err "asks another daemon"
+expect_exit 2 purlin profile --torch daemon --full -- true
+expect_contains err "leave out --full"
 
 # --- a trace on request, of a program with steps and of one without
 for mode in done infer_done; do

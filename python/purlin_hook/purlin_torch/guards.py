@@ -18,6 +18,8 @@ class Guard:
     WARNINGS = ("warn", "_warn_once", "warn_once")
 
     def __init__(self, torch, give_way):
+        self._torch = torch
+        self._lookup = None
         self._module = torch.autograd.profiler
         self._give_way = give_way
         self._before = []
@@ -38,6 +40,25 @@ class Guard:
         for module, name, value in self._before:
             setattr(module, name, value)
         del self._before[:]
+
+    def hide_lazy_modules(self):
+        """A starting profiler asks for torch._inductor, which imports it: seconds. What the program
+        has not imported cannot be in use. On this thread only."""
+        lookup = vars(self._torch).get("__getattr__")
+        if lookup is None or self._lookup is not None or "torch._inductor" in sys.modules:
+            return
+        thread = threading.get_ident()
+
+        def without_inductor(name):
+            if name == "_inductor" and threading.get_ident() == thread:
+                raise AttributeError(name)
+            return lookup(name)
+
+        self._lookup, self._torch.__getattr__ = lookup, without_inductor
+
+    def show_lazy_modules(self):
+        if self._lookup is not None:
+            self._torch.__getattr__, self._lookup = self._lookup, None
 
     def _is_ours(self):
         return getattr(self.ours, "inside", False)

@@ -9,7 +9,7 @@ import time
 from . import teardown
 from .guards import Captures, Guard, WithoutKinetosLine, is_the_programs
 from .main_thread import MainThread
-from .window import CaptureAnswer, Own, Steps, Window, compress
+from .window import CaptureAnswer, Own, Steps, StepsAfter, Window, compress
 
 
 def _number(name, default):
@@ -30,6 +30,7 @@ class Settings:
         self.settle_s = _number("PURLIN_TORCH_SETTLE", 3)  # from the first step to the trace
         self.wait_s = _number("PURLIN_TORCH_WAIT", 10)  # without steps, to a trace by time
         self.window_s = _number("PURLIN_TORCH_SECONDS", 1)  # of a trace by time
+        self.after_s = _number("PURLIN_TORCH_AFTER", 1)  # from the saved trace to the steps after it
         self.longest_s = 2.0  # of a trace by steps; longer steps are traced by time
         self.most_bytes = int(_number("PURLIN_TORCH_BYTES", 1 << 30))
 
@@ -56,7 +57,7 @@ class Hook:
         self._wake = threading.Event()
         self._guard = Guard(torch, self._give_way)
         self._captures = Captures()
-        self._thread = self._exporting = self._answer = None
+        self._thread = self._exporting = self._answer = self._after = None
         self._main = MainThread()
         self._ending = False
 
@@ -114,6 +115,7 @@ class Hook:
                 self._drop(window, "ended")
             if self._exporting is not None:
                 self._exporting.written.wait(30)
+            self._note_after()
             teardown.finish(self.torch)
         except Exception as fault:
             self.fail(fault)
@@ -152,7 +154,8 @@ class Hook:
     # --- traces by steps
 
     def _on_step(self, optimizer, arguments, named):
-        if self.forked or (self.finished and not self._requested and self.window is None):
+        idle = self.finished and not self._requested and self.window is None
+        if self.forked or (idle and self._after is None):
             return
         try:
             self._step(optimizer)
@@ -169,6 +172,10 @@ class Hook:
         if window is None:
             if not self.steps.is_round(optimizer):
                 return
+            if self._after is not None and self._after.mark(now):
+                self._note_after()
+            if self.finished and not self._requested:
+                return
             self.steps.mark(now)
             asked = self._requested and self.steps.count > 2
             if not asked and (self.settings.on_request or not self.steps.steady()):
@@ -176,6 +183,8 @@ class Hook:
             if self.steps.usual() > self.settings.longest_s * 1e9:
                 return
             if self._answer is None:  # the steps go on until the answer is there
+                if not self._may_trace():
+                    return
                 self._answer = CaptureAnswer(self.settings.folder)
                 threading.Thread(target=self._answer.ask, daemon=True).start()
             elif self._answer.is_over(now):
@@ -191,18 +200,23 @@ class Hook:
         except Exception:
             return False
 
-    def _open_steps(self, answer):
+    def _may_trace(self):
+        """False where no trace begins now. Where none ever will, the note has the reason."""
         if not self._uses_cuda():
             if self.steps.count > 4 * Steps.MANY:
                 self._finish("no_cuda")
-            return
+            return False
         reason = self._obstacle()
         if reason:
             self._finish(reason)
+        return not reason
+
+    def _open_steps(self, answer):
+        if not self._may_trace():
             return
         settings = self.settings
         window = self._new_window("steps", answer)
-        window.usual_ns = self.steps.usual()
+        window.usual_ns = self.steps.typical()
         schedule = self.torch.profiler.schedule(
             wait=0, warmup=settings.warm_up, active=settings.steps, repeat=1
         )
@@ -233,6 +247,15 @@ class Hook:
         if last:
             self._close(window)
             threading.Thread(target=self._export, args=(window,), name="purlin-torch").start()
+
+    def _note_after(self):
+        """The steps after the trace, in its note. Written by os.replace: a reader sees either."""
+        after, self._after = self._after, None
+        if after is None or not after.window.saved or not after.typical():
+            return
+        window = after.window
+        window.saved.update(step_after_ns=after.typical(), steps_after=len(after.durations))
+        self._note(window.mode, "", "", window, **window.saved)
 
     # --- traces by time
 
@@ -417,6 +440,7 @@ class Hook:
 
     def _new_window(self, mode, answer):
         self._made += 1
+        self._after = None
         self.window = Window(mode, self._made)
         self.window.keeps_cupti = answer.keeps_cupti
         self._note(mode, "unfinished", window=self.window)
@@ -465,7 +489,9 @@ class Hook:
             self._timed = True  # steps may come later, and have a trace too
         elif found:
             self.finished = True
-        self._exporting = window if found else self._exporting
+        if found:
+            self._exporting = window
+            self._after = StepsAfter(window, self.settings.after_s)
         self.window = None
         window.over.set()
         if not found:
@@ -504,7 +530,8 @@ class Hook:
             compress(raw, os.path.join(self.settings.folder, name + ".gz"))
             behind = time.perf_counter_ns() - began
             teardown.restore()  # before the note, with which the trace is complete
-            self._note(window.mode, "", "", window, trace=name + ".gz", background_ns=behind)
+            window.saved = {"trace": name + ".gz", "background_ns": behind}
+            self._note(window.mode, "", "", window, **window.saved)
         except Exception as fault:
             self._note("none", "fault", text_of(fault), window)
         finally:
@@ -529,6 +556,7 @@ class Hook:
             "detail": detail,
             "torch": str(getattr(self.torch, "__version__", "")),
             "optimizer_steps": self.steps.count,
+            "usual_step_ns": self.steps.typical(),
             "cuda": self._uses_cuda(),
         }
         if window is not None:

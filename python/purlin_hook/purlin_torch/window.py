@@ -7,6 +7,15 @@ import threading
 import time
 
 
+def typical(durations):
+    """The median of means of ten: one long step in some is part of it, a rare one is not."""
+    means = sorted(
+        sum(durations[at : at + 10]) / len(durations[at : at + 10])
+        for at in range(0, len(durations), 10)
+    )
+    return int(means[len(means) // 2]) if means else 0
+
+
 class Steps:
     """The times of the optimizer steps of one optimizer: when they are steady.
 
@@ -45,6 +54,10 @@ class Steps:
         third = max(1, len(self.durations) // 3)
         return sum(self.durations[-third:]) // third if self.durations else 0
 
+    def typical(self):
+        """Of the last two thirds, without what comes first."""
+        return typical(self.durations[len(self.durations) // 3 :])
+
     def steady(self):
         if self.count < self.FEWEST or self.last - self.first < self.settle_s * 1e9:
             return False
@@ -53,6 +66,33 @@ class Steps:
         third = len(self.durations) // 3
         before = sum(self.durations[-2 * third : -third]) / third
         return abs(self.usual() - before) <= self.NEAR * before
+
+
+class StepsAfter:
+    """The times of the steps after a trace is saved, when no profiler slows them down."""
+
+    FEWEST, MANY, LONG_S = 10, 300, 30
+
+    def __init__(self, window, settle_s):
+        self.window = window
+        self.settle_ns = int(settle_s * 1e9)
+        self.since = self.last = None
+        self.durations = []
+
+    def mark(self, now):
+        """True where there are enough."""
+        if not self.window.written.is_set():
+            return False
+        self.since = self.since or now
+        if now - self.since < self.settle_ns:
+            return False
+        if self.last is not None:
+            self.durations.append(now - self.last)
+        self.last = now
+        return len(self.durations) >= self.MANY or now - self.since > self.LONG_S * 1e9
+
+    def typical(self):
+        return typical(self.durations) if len(self.durations) >= self.FEWEST else 0
 
 
 class Window:
@@ -72,6 +112,7 @@ class Window:
         self.usual_ns = 0  # a step before
         self.keeps_cupti = True
         self.given_up = ""  # the reason
+        self.saved = {}  # members of its note, once the trace is saved
         self.over = threading.Event()  # nothing is recorded any more
         self.written = threading.Event()
 
@@ -104,10 +145,12 @@ class Own:
 
     def __enter__(self):
         self.guard.ours.inside = True
+        self.guard.hide_lazy_modules()
         self.began = time.perf_counter_ns()
 
     def __exit__(self, *fault):
         self.window.own_ns += time.perf_counter_ns() - self.began
+        self.guard.show_lazy_modules()
         self.guard.ours.inside = False
         return False
 

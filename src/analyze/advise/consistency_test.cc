@@ -45,12 +45,90 @@ std::size_t count_of(const std::string& text, const std::string& part) {
   return count;
 }
 
-// ">> GPU idle 55%…", ">> 2 GPUs idle 55%…"
-bool headline_is_idle(const std::string& report) {
+// ">> GPU idle 55%…", ">> 2 GPUs idle 55%…", with its continuation lines.
+std::string headline_of(const std::string& report) {
   const std::size_t begin = report.find(">> ");
-  if (begin == std::string::npos) return false;
-  const std::string line = report.substr(begin, report.find('\n', begin) - begin);
+  if (begin == std::string::npos) return "";
+  const std::size_t end = report.find(" launches, wall time", begin);
+  return report.substr(begin, std::min(end, begin + 400) - begin);
+}
+bool headline_is_idle(const std::string& report) {
+  const std::string line = headline_of(report).substr(0, 20);
   return line.find("GPU idle") != std::string::npos || line.find("GPUs idle") != std::string::npos;
+}
+
+double idle_share_of(const TimelineAnalysis& timeline) {
+  double span = 0, busy = 0;
+  for (const DeviceTime& device : timeline.devices) {
+    span += static_cast<double>(device.span_ns);
+    busy += static_cast<double>(device.busy_ns);
+  }
+  return span > 0 ? 1 - busy / span : 0;
+}
+
+// The idle share that the report begins with is that of its timeline, or of a step that is known to
+// be shorter than the recorded ones.
+void expect_headline(const Statements& all) {
+  if (!headline_is_idle(all.report_text)) return;
+  const std::string headline = headline_of(all.report_text);
+  const double recorded = idle_share_of(all.report.timeline);
+  const std::string percent = fmt::format(" {:.0f}%", recorded * 100);
+  EXPECT_NE(headline.find(percent), std::string::npos) << headline << percent;
+  if (headline.find("while recorded") == std::string::npos) return;
+  EXPECT_GT(all.report.coverage.step_ns, 0) << headline;
+  EXPECT_LT(all.report.coverage.step_ns,
+            static_cast<double>(all.report.timeline.mean_step.duration_ns));
+}
+
+// Levels are shares of one whole; a plan saves no more than all; what is to be tuned is not
+// removed.
+void expect_plan(const Advice& advice) {
+  double levels = 0;
+  for (const double share : advice.levels) {
+    EXPECT_GE(share, 0);
+    levels += share;
+  }
+  EXPECT_LE(levels, 1.001);
+  if (advice.verdict == "tune") {
+    EXPECT_FALSE(advice.tune.empty() && advice.interventions.empty());
+  }
+  double saved = 0;
+  for (const PlanStep& step : advice.plan) {
+    ASSERT_LT(step.intervention, advice.interventions.size());
+    EXPECT_GE(step.saved_share, 0);
+    saved += step.saved_share;
+  }
+  EXPECT_LE(saved, 1.001);
+  EXPECT_EQ(advice.plan.size(), advice.interventions.size());
+  for (const ListedKernel& kernel : advice.tune) {
+    EXPECT_LE(kernel.obsolete_after, advice.plan.size());
+    EXPECT_LE(kernel.share, 1);
+    if (kernel.obsolete_after > 0) continue;
+    for (const Intervention& one : advice.interventions) {
+      const bool names =
+          std::find(one.kernels.begin(), one.kernels.end(), kernel.label) != one.kernels.end();
+      EXPECT_FALSE(names && loss_level(one) == LossLevel::kRestructure)
+          << kernel.label << " is to be tuned, and " << one.title;
+    }
+  }
+  for (const NoGain& none : advice.no_gain)
+    for (const Intervention& one : advice.interventions)
+      EXPECT_NE(none.what, one.title) << "advised, and of no gain";
+}
+
+// A step's parts and the report's other figures of time.
+void expect_steps(const Statements& all) {
+  const TimelineAnalysis& timeline = all.report.timeline;
+  const StepTime& mean = timeline.mean_step;
+  EXPECT_EQ(mean.duration_ns, mean.kernel_ns + mean.communication_ns + mean.copy_ns + mean.set_ns +
+                                  mean.runtime_ns + mean.data_loader_ns + mean.cpu_ns +
+                                  mean.other_ns);
+  double shares = 0;
+  for (const KernelStat& kernel : all.report.kernels) {
+    EXPECT_GE(kernel.share, 0);
+    shares += kernel.share;
+  }
+  EXPECT_LE(shares, 1.001);
 }
 
 void expect_sums(const TimelineAnalysis& timeline) {
@@ -76,6 +154,9 @@ void expect_sums(const TimelineAnalysis& timeline) {
 void expect_no_contradiction(const Statements& all) {
   const Advice& advice = all.advice;
   expect_sums(all.report.timeline);
+  expect_headline(all);
+  expect_plan(advice);
+  expect_steps(all);
   // Advice and its absence.
   EXPECT_EQ(advice.interventions.empty(), !advice.nothing.empty());
   if (advice.nothing.find("does not idle") != std::string::npos) {
@@ -129,24 +210,85 @@ TEST(Consistency, OfGeneratedTimelines) {
   }
 }
 
-// Of the repository, and of the folder of field inputs where it lies next to it.
+// Programs that repeat a step: bound by the host or by the device, with waits, start-up, another
+// rank, marks or none, and with a step that was also timed while nothing was recorded.
+Profile random_loop(Random& random) {
+  const auto below = [&](std::uint64_t n) { return static_cast<std::int64_t>(random.below(n)); };
+  const int ranks = random.below(3) == 0 ? 2 : 1;
+  TimelineBuilder builder(ranks);
+  builder.profile.processes.resize(static_cast<std::size_t>(ranks));
+  const std::int64_t launches = 2 + below(12), host_ns = 2'000 + below(20'000);
+  const std::int64_t kernel_ns = 1'000 + below(30'000),
+                     pause_ns = below(3) == 0 ? below(200'000) : 0;
+  const std::int64_t steps = 4 + below(30);
+  const bool marked = below(2) == 0, waits = below(3) != 0, known = below(3) != 0;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const auto process = static_cast<std::uint32_t>(rank);
+    std::int64_t host = 1'000'000 + below(5'000'000), device = host;
+    builder.copy("h2d", below(500'000), 400'000, kNone, 7, rank).process = process;
+    for (std::int64_t step = 0; step < steps; ++step) {
+      const std::int64_t begin = host;
+      for (std::int64_t i = 0; i < launches; ++i, host += host_ns) {
+        device = std::max(device, host + 3'000);
+        const std::uint32_t call =
+            known ? builder.call(CallKind::kLaunch, kQueuedCall, host, 0, kNone, process) : kNone;
+        const bool talks = ranks > 1 && i + 1 == launches;
+        builder
+            .kernel(talks ? "ncclDevKernel_AllReduce" : fmt::format("gemm_{}", i % 5), device,
+                    kernel_ns, call, 7, rank)
+            .process = process;
+        device += kernel_ns;
+      }
+      if (waits) {
+        const std::int64_t end = std::max(host + 1'000, device + 2'000);
+        builder.call(CallKind::kSync, "cuStreamSynchronize", host, end - host, 5, process);
+        host = end;
+      }
+      host += pause_ns;
+      if (marked) builder.range(RangeKind::kStep, "step", begin, host - begin, process);
+    }
+    if (below(2) == 0)
+      builder.profile.processes[process].paces = {
+          {1'000, 1e3 * static_cast<double>(std::max(launches * host_ns, launches * kernel_ns))}};
+  }
+  Profile profile = builder.sorted();
+  for (const Activity& activity : profile.timeline.activities)
+    if (activity.kind == ActivityKind::kKernel)
+      profile.kernels[activity.row].duration.add(static_cast<double>(activity.duration_ns));
+  profile.source = "purlin";
+  return profile;
+}
+
+TEST(Consistency, OfGeneratedLoops) {
+  Random random(21);
+  for (int i = 0; i < 150; ++i) {
+    const Profile profile = random_loop(random);
+    for (const PhaseChoice choice : {PhaseChoice::kSteadyState, PhaseChoice::kAll})
+      expect_no_contradiction(state(profile, choice));
+    if (testing::Test::HasFailure()) FAIL() << "loop " << i;
+  }
+}
+
+// Of the repository, and of the folders of shared inputs where they lie next to it; of every type
+// that can be opened.
 TEST(Consistency, OfRecordedTraces) {
   int traces = 0;
-  for (const char* folder : {"/tests/data/traces", "/tests/data/timeline",
-                             "/../shared/field/import", "/../shared/field/conclusions"}) {
+  for (const char* folder :
+       {"/tests/data/traces", "/tests/data/timeline", "/tests/data/imports",
+        "/../shared/field/import", "/../shared/field/conclusions", "/../shared/data/traces"}) {
     std::error_code absent;
     for (const auto& entry :
          std::filesystem::directory_iterator(PURLIN_SOURCE_DIR + std::string(folder), absent)) {
       const std::string path = entry.path().string();
-      if (!path.ends_with(".json.gz")) continue;
-      const Result<Profile> profile = profile::import_chrome_trace(path, {});
+      const Result<Profile> profile = profile::open_profile(path);
       if (!profile.is_ok()) continue;
       SCOPED_TRACE(path);
-      expect_no_contradiction(state(*profile));
+      for (const PhaseChoice choice : {PhaseChoice::kSteadyState, PhaseChoice::kAll})
+        expect_no_contradiction(state(*profile, choice));
       ++traces;
     }
   }
-  EXPECT_GT(traces, 5);
+  EXPECT_GT(traces, 8);
 }
 
 }  // namespace

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyze/phase/slice.h"
 
+#include "analyze/timeline/pace.h"
 #include "base/text.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <limits>
 #include <map>
 #include <optional>
@@ -196,16 +198,21 @@ bool has_start_up(const TimelineAnalysis& analysis) {
                      [](const Phase& phase) { return phase.kind == PhaseKind::kStartUp; });
 }
 
-bool has_torch_trace(const Profile& profile) {
+bool has_note(const Profile& profile, std::initializer_list<std::string_view> causes) {
   const std::vector<CoverageNote>& notes = profile.coverage.notes;
-  return std::any_of(notes.begin(), notes.end(),
-                     [](const CoverageNote& note) { return note.cause == "torch_trace"; });
+  return std::any_of(notes.begin(), notes.end(), [&](const CoverageNote& note) {
+    return std::find(causes.begin(), causes.end(), note.cause) != causes.end();
+  });
 }
 
+bool has_torch_trace(const Profile& profile) { return has_note(profile, {"torch_trace"}); }
+
 // Whether the timeline is that of a plain profile: all launches of a part of the run
-// (docs/design/timeline-windows.md). Its steady state then represents that of the run.
+// (docs/design/timeline-windows.md). Its steady state then represents that of the run. A trace of
+// PyTorch is such a part where Purlin recorded the start-up only: its rows are of no steady state.
 bool is_of_windows(const Profile& profile) {
-  if (profile.source != "purlin" || has_torch_trace(profile)) return false;
+  if (profile.source != "purlin") return false;
+  if (has_torch_trace(profile) && !has_note(profile, {"launch_bound", "no_windows"})) return false;
   return std::none_of(profile.processes.begin(), profile.processes.end(),
                       [](const ProcessInfo& process) { return process.timeline_requested; });
 }
@@ -255,6 +262,7 @@ Result<TimelineAnalysis> select_phase(Profile& profile, PhaseChoice choice) {
     return error(Code::kNotFound, "--phase startup: {}; use --phase all",
                  analysis.phases.empty() ? "no steps are known in this profile, so no start-up is"
                                          : "the profile begins with its first step");
+  if (choice == PhaseChoice::kSteadyState) apply_pace(profile, analysis);
   if (choice == PhaseChoice::kAll || analysis.phases.empty()) return analysis;
   const std::vector<DeviceWindow> windows = windows_of(analysis);
   KernelTotals totals = totals_of(profile.timeline, windows);

@@ -147,6 +147,23 @@ TEST(SelectPhase, ATraceOfSomeStepsLeavesTheRowsOfTheRunWhole) {
   EXPECT_EQ(launches_of(profile), 70);
 }
 
+// Purlin recorded the start-up only, and the trace is of the steady state: its kernels rank.
+TEST(SelectPhase, ATraceOfSomeStepsReplacesRowsOfTheStartUp) {
+  TimelineBuilder builder = with_start_up(0);
+  Profile profile = with_rows(builder);
+  profile.source = "purlin";
+  profile.coverage.notes.push_back({"torch_trace", "", 0, 0});
+  for (int i = 0; i < 20; ++i) profile.kernels[0].duration.add(100'000);  // before the trace
+  Profile recorded = profile;
+  profile.coverage.notes.push_back({"launch_bound", "", 0, 0});
+  const Result<TimelineAnalysis> analysis = select_phase(profile, PhaseChoice::kSteadyState);
+  ASSERT_TRUE(analysis.is_ok());
+  EXPECT_TRUE(analysis->rows_of_phase);
+  EXPECT_EQ(launches_of(profile), 40);
+  ASSERT_TRUE(select_phase(recorded, PhaseChoice::kSteadyState).is_ok());
+  EXPECT_EQ(launches_of(recorded), 60) << "recorded to the end: its totals are the run's";
+}
+
 TEST(SelectPhase, NoStartUpIsAnError) {
   TimelineBuilder builder;
   builder.kernel("gemm", 0, 10);

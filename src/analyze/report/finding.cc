@@ -37,7 +37,7 @@ Totals totals_of(const TimelineAnalysis& timeline) {
 
 std::string rounded_percent(double share) { return fmt::format("{:.0f}%", share * 100); }
 
-// The idle share of a step as the program has it, where a trace made the steps longer.
+// The idle share of a step as the program has it, where recording made the steps longer.
 double idle_before_trace(const TimelineAnalysis& timeline, double idle, double step_ns) {
   const auto recorded = static_cast<double>(timeline.mean_step.duration_ns);
   if (step_ns <= 0 || recorded <= step_ns) return idle;
@@ -64,13 +64,12 @@ void find_idle(const TimelineAnalysis& timeline, const Totals& totals, double st
   const std::size_t devices = timeline.devices.size();
   const std::string gpus = devices > 1 ? fmt::format("{} GPUs", devices) : std::string("GPU");
   std::string text =
-      idle == recorded
-          ? fmt::format("{} idle {} of {}", gpus, rounded_percent(idle),
-                        short_ns(totals.span / static_cast<double>(devices)))
-          : fmt::format("{} idle {} of a step of {}; in the trace, whose steps take {}, {}", gpus,
-                        rounded_percent(idle), short_ns(step_ns),
-                        short_ns(static_cast<double>(timeline.mean_step.duration_ns)),
-                        rounded_percent(recorded));
+      idle == recorded ? fmt::format("{} idle {} of {}", gpus, rounded_percent(idle),
+                                     short_ns(totals.span / static_cast<double>(devices)))
+                       : fmt::format("{} idle {} of a step of {}; while recorded, at {} a step, {}",
+                                     gpus, rounded_percent(idle), short_ns(step_ns),
+                                     short_ns(static_cast<double>(timeline.mean_step.duration_ns)),
+                                     rounded_percent(recorded));
   for (std::size_t i = 0; i < std::min<std::size_t>(3, causes.size()); ++i)
     text += (i == 0 ? ": " : ", ") + causes[i].second;
   findings.push_back({"idle", idle, text});

@@ -67,7 +67,11 @@ class CoverageRenderer {
   // Otherwise the user would not know that the waits can be recorded.
   void unrecorded_waits() {
     if (report_.coverage.sampling.waits.value_or(true) || !report_.waits.empty()) return;
-    paragraph(Style::kDim, "the host's waits were not recorded: use purlin profile --waits", "  ");
+    paragraph(Style::kDim,
+              report_.timeline.syncs > 0
+                  ? "the host's waits are known for the timeline only: --waits records all of them"
+                  : "the host's waits were not recorded: use purlin profile --waits",
+              "  ");
   }
 
   void windows() {

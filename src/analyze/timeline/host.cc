@@ -47,8 +47,20 @@ bool allocates_outside_of_streams(const Timeline& timeline, const Call& call) {
 }
 
 bool knows_calls(const Timeline& timeline) {
-  return std::any_of(timeline.calls.begin(), timeline.calls.end(), [](const Call& call) {
+  const auto is_timed = [](const Call& call) {
     return call.kind != CallKind::kLaunch || call.duration_ns > 0;
+  };
+  // Where launches have a time only, the calls next to them are those that wait, and no others.
+  const auto is_untimed = [](const Call& call) {
+    return call.kind == CallKind::kLaunch && call.duration_ns == 0 && call.thread == kNone;
+  };
+  return std::any_of(timeline.calls.begin(), timeline.calls.end(), is_timed) &&
+         std::none_of(timeline.calls.begin(), timeline.calls.end(), is_untimed);
+}
+
+bool knows_waits(const Timeline& timeline) {
+  return std::any_of(timeline.calls.begin(), timeline.calls.end(), [](const Call& call) {
+    return call.kind == CallKind::kSync || call.kind == CallKind::kCopy;
   });
 }
 

@@ -39,8 +39,10 @@ inline bool is_graph_node(const Timeline& timeline, const Activity& activity) {
                                  timeline.calls[activity.call].kind == CallKind::kGraphLaunch);
 }
 
-// Whether calls of the host were recorded, and not only the times of launches.
+// Whether calls of the host were recorded, and not only the times of launches and the waits.
 bool knows_calls(const Timeline& timeline);
+// Whether waits or memcpy calls of the host were.
+bool knows_waits(const Timeline& timeline);
 
 class HostFacts {
  public:

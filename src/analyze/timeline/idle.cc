@@ -44,6 +44,22 @@ IdleAttribution::IdleAttribution(const Profile& profile, const HostFacts& host,
     : profile_(profile), host_(host), process_(process) {
   host_work_.emplace_back(records_of(profile.timeline.ops, process));
   host_work_.emplace_back(records_of(profile.timeline.calls, process));
+  const std::vector<Call>& calls = profile.timeline.calls;
+  for (std::uint32_t i = 0; i < calls.size(); ++i)
+    if (calls[i].process == process && calls[i].kind == CallKind::kGraphLaunch)
+      graph_launches_.push_back(i);
+}
+
+// A plain profile has graph launches and their nodes, and not which launched which. A launch that
+// began while the device was idle is that of the node after it.
+std::uint32_t IdleAttribution::graph_launch_in(const Interval& gap) const {
+  const std::vector<Call>& calls = profile_.timeline.calls;
+  const auto after =
+      std::partition_point(graph_launches_.begin(), graph_launches_.end(),
+                           [&](std::uint32_t call) { return calls[call].start_ns < gap.end; });
+  if (after == graph_launches_.begin()) return kNone;
+  const std::uint32_t last = *(after - 1);
+  return calls[last].start_ns >= gap.begin ? last : kNone;
 }
 
 IdleAttribution::Plan IdleAttribution::plan(const Segment& gap) const {
@@ -56,13 +72,16 @@ IdleAttribution::Plan IdleAttribution::plan(const Segment& gap) const {
     process = timeline.activities[gap.next].process;
     plan.call = timeline.activities[gap.next].call;
     if (plan.call >= timeline.calls.size()) plan.call = kNone;
+    if (plan.call == kNone && timeline.activities[gap.next].graph != 0)
+      plan.call = graph_launch_in(gap.interval);
   }
   if (plan.call == kNone) {
     plan.waits = &host_.process(process);
     return plan;
   }
   const Call& call = timeline.calls[plan.call];
-  plan.waits = &host_.thread(call.process, call.thread);
+  plan.waits = call.thread == kNone ? &host_.process(call.process)
+                                    : &host_.thread(call.process, call.thread);
   plan.queued = end_of(call) <= gap.interval.begin;
   plan.blocking = waits_for_device(timeline, call);
   const std::int64_t begin = std::clamp(begin_of(call), gap.interval.begin, gap.interval.end);
@@ -110,7 +129,8 @@ IdleAttribution::Causes IdleAttribution::attribute(const Segment& gap) {
   at(IdleCause::kDataStarvation) += take(waits.loading);
   at(IdleCause::kSynchronization) += take(waits.waiting);
   for (const Interval& piece : left_) {
-    if (plan.call != kNone) {
+    // After its wait for a device that has nothing left to do, the host has not launched yet.
+    if (plan.call != kNone || drained) {
       at(IdleCause::kHostLaunch) += piece.length();
       continue;
     }

@@ -33,14 +33,16 @@ class IdleAttribution {
   };
   Plan plan(const Segment& gap) const;
   std::int64_t take(const NamedIntervals& from);
+  std::uint32_t graph_launch_in(const Interval& gap) const;  // kNone: none began in it
   std::string name_of(std::size_t activity) const;
   std::string evidence(const Segment& gap, IdleCause cause) const;
 
   const Profile& profile_;
   const HostFacts& host_;
   std::uint32_t process_;
-  std::vector<IntervalCoverage> host_work_;  // ops and calls of that process
-  std::vector<Interval> left_, scratch_;     // of the present gap, kept for their memory
+  std::vector<std::uint32_t> graph_launches_;  // calls of that process
+  std::vector<IntervalCoverage> host_work_;    // ops and calls of that process
+  std::vector<Interval> left_, scratch_;       // of the present gap, kept for their memory
 };
 
 }  // namespace purlin::analyze

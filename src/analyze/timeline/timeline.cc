@@ -70,8 +70,11 @@ void find_limits(const Profile& profile, std::vector<std::string>& limits) {
     return;
   }
   if (!knows_calls(timeline))
-    add("of the host only the times of launches were recorded: idle time after a wait of the host "
-        "counts as host launch; record waits with --full --ops on");
+    add(knows_waits(timeline)
+            ? "of the host its waits, memcpy calls and the times of launches were recorded: its "
+              "other work counts as host launch; --full --ops on records all calls"
+            : "of the host only the times of launches were recorded: idle time after a wait of the "
+              "host counts as host launch; record waits with --full --ops on");
 
   std::vector<bool> used(timeline.calls.size());
   std::size_t unlinked = 0, nodes = 0;
@@ -99,7 +102,7 @@ void find_limits(const Profile& profile, std::vector<std::string>& limits) {
         fmt::format("no kernel record for {} (outside of the recording, or the record was lost): "
                     "idle time may hide the kernels",
                     counted(lost, "launch")));
-  if (hidden_graphs > 0)
+  if (hidden_graphs > 0 && knows_calls(timeline))
     add(fmt::format("no node records for {}: the kernels are hidden, and their time counts as idle",
                     counted(hidden_graphs, "CUDA graph launch")));
   if (nodes > 0)

@@ -2,6 +2,7 @@
 #include "analyze/timeline/timeline.h"
 
 #include "analyze/timeline/device_sweep.h"
+#include "analyze/timeline/host.h"
 #include "analyze/timeline/testing.h"
 
 #include <gtest/gtest.h>
@@ -51,6 +52,41 @@ TEST(Timeline, UnionsAreThoseOfABruteForceCount) {
       EXPECT_EQ(time.exposed_communication_ns, exposed);
     }
   }
+}
+
+// A plain profile: waits of the host, launches whose time is known or not.
+TEST(Timeline, WaitsThatWereRecordedWithoutOtherCallsAreCauses) {
+  TimelineBuilder builder;
+  builder.kernel("a", 0, 1'000);
+  builder.call(CallKind::kSync, "cuStreamSynchronize", 200, 1'000, 5);
+  builder.kernel("b", 3'000, 1'000, builder.call(CallKind::kLaunch, kQueuedCall, 2'500, 0, kNone));
+  builder.call(CallKind::kSync, "cuStreamSynchronize", 3'200, 900, 5);
+  builder.kernel("c", 5'000, 1'000);
+  builder.kernel("d", 6'100, 1'000);
+  const Profile& profile = builder.sorted();
+  EXPECT_FALSE(knows_calls(profile.timeline));
+  EXPECT_TRUE(knows_waits(profile.timeline));
+  const TimelineAnalysis analysis = analyze_timeline(profile, PhaseChoice::kAll);
+  ASSERT_EQ(analysis.devices.size(), 1u);
+  const DeviceTime& time = analysis.devices[0];
+  // The wait itself, and the launch after it; the host between the two.
+  EXPECT_EQ(idle(time, IdleCause::kSynchronization), 200 + 500 + 100);
+  EXPECT_EQ(idle(time, IdleCause::kHostLaunch), 1'300 + 900);
+  EXPECT_EQ(idle(time, IdleCause::kOther), 100) << "no wait, and no known launch";
+  EXPECT_EQ(analysis.syncs, 2);
+}
+
+// Which of them launched a node is not recorded: the one that began while the device was idle.
+TEST(Timeline, AGraphsNodesAfterAnIdleDeviceWereLaunchedInThatTime) {
+  TimelineBuilder builder;
+  builder.kernel("a", 0, 1'000).graph = 3;
+  builder.call(CallKind::kGraphLaunch, "cuGraphLaunch", 1'600, 300, 5);
+  builder.kernel("a", 2'000, 1'000).graph = 3;
+  builder.kernel("b", 3'500, 1'000).graph = 3;
+  const DeviceTime time = analyze_timeline(builder.sorted(), PhaseChoice::kAll).devices.at(0);
+  EXPECT_EQ(idle(time, IdleCause::kHostLaunch), 1'000);
+  EXPECT_EQ(idle(time, IdleCause::kOther), 500)
+      << "none began there: it was queued, or is not known";
 }
 
 TEST(Timeline, EveryNanosecondIsInExactlyOneCategory) {

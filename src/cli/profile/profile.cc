@@ -103,8 +103,11 @@ class ProfileCommand : public Command {
                  {"Ops and shapes of PyTorch programs, from a trace",
                   "PyTorch's profiler records ten steps of the steady state, or a second where "
                   "there are no optimizer steps. With auto, it does so except with --full, "
-                  "--counters and --stalls, which need CUPTI during the whole run."},
-                 "auto|hook|off");
+                  "--counters and --stalls, which need CUPTI during the whole run. With daemon, "
+                  "libkineto's daemon protocol takes the place of a hook, and Purlin itself "
+                  "records nothing (--idle). PyTorch then opens the GPU at import, so CUDA in "
+                  "forked children fails."},
+                 "hook|daemon|off");
     flags.option("--torch-rank", torch_rank_, "Rank whose steps PyTorch's profiler records");
     flags.flag("--gemm-shapes", gemm_shapes_,
                "Record sizes and types of cuBLAS and cuBLASLt products");
@@ -134,6 +137,8 @@ class ProfileCommand : public Command {
     PURLIN_TRY(parse_choice("--ops", ops_, options.ops));
     PURLIN_TRY(parse_choice("--copies", copies_, options.copies));
     PURLIN_TRY(parse_torch(options.torch));
+    // libkineto finds CUPTI before Purlin's hooks are there: two clients would not see each other.
+    options.idle = options.idle || options.torch.daemon;
     const std::optional<double> period = parse_duration_s(period_);
     if (!period || *period < 0.01 || *period > 3600)
       return error(Code::kInvalid, "--seal-period '{}': give a time from 10ms to 1h", period_);
@@ -184,12 +189,17 @@ class ProfileCommand : public Command {
     return Status::ok();
   }
   Status parse_torch(profile::TorchOptions& options) const {
-    if (torch_ != "auto" && torch_ != "hook" && torch_ != "off")
-      return error(Code::kInvalid, "--torch '{}': give auto, hook or off", torch_);
+    if (torch_ != "auto" && torch_ != "hook" && torch_ != "daemon" && torch_ != "off")
+      return error(Code::kInvalid, "--torch '{}': give auto, hook, daemon or off", torch_);
     if (torch_rank_ < 0)
       return error(Code::kInvalid, "--torch-rank {}: give a rank, 0 or more", torch_rank_);
     const bool cupti_needed = full_ || !counters_.empty() || !stalls_.empty();
-    options.on = torch_ == "hook" || (torch_ == "auto" && !cupti_needed);
+    options.daemon = torch_ == "daemon";
+    if (options.daemon && cupti_needed)
+      return error(Code::kInvalid,
+                   "--torch daemon leaves CUPTI to PyTorch: leave out --full, --counters and "
+                   "--stalls, or use --torch hook");
+    options.on = options.daemon || torch_ == "hook" || (torch_ == "auto" && !cupti_needed);
     options.on_request = idle_;
     options.rank = torch_rank_;
     return Status::ok();

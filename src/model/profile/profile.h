@@ -74,6 +74,7 @@ struct ProcessInfo {
   // 0: with the first event.
   std::int64_t timeline_from_ns = 0;
   bool timeline_requested = false;  // of windows that the user requested
+  std::vector<Pace> paces;          // after recording had ended, in order of time
   RunLabels labels;                 // where it ran
 };
 
@@ -119,8 +120,8 @@ struct Coverage {
   // What capture took from the program: measured (calls, callbacks) and, for CUDA's records,
   // estimated by their number, less what was hidden.
   double overhead_ns = 0;
-  // A step before PyTorch's profiler began, by the program's own clock; the timeline of such a
-  // profile is of slower steps. 0: not known.
+  // A step while nothing was recorded, by the optimizer's steps or the pace of the host's calls;
+  // the timeline of such a profile is of slower steps. 0: not known.
   double step_ns = 0;
   Sampling sampling;
   std::uint64_t bytes_written = 0;

@@ -61,6 +61,11 @@ constexpr std::uint64_t thread_key(std::uint32_t process, std::uint32_t thread) 
   return std::uint64_t{process} << 32 | thread;
 }
 
+// Calls of the host that wait, copy or launch graphs, in a time in which nothing was recorded.
+struct Pace {
+  double calls = 0, ns = 0;
+};
+
 struct Op {  // what a framework ran on the host: "aten::mm", an XLA op
   std::int64_t start_ns = 0, duration_ns = 0;
   std::uint32_t name = 0;

@@ -19,6 +19,12 @@ Json to_json(const ProcessInfo& process) {
   if (process.stands_for != 1) json.set("stands_for", process.stands_for);
   if (process.timeline_from_ns != 0) json.set("timeline_from_ns", process.timeline_from_ns);
   if (process.timeline_requested) json.set("timeline_requested", true);
+  if (!process.paces.empty()) {
+    Json paces = Json::array();
+    for (const Pace& pace : process.paces)
+      paces.push(Json::object({{"calls", pace.calls}, {"ns", pace.ns}}));
+    json.set("paces", std::move(paces));
+  }
   if (!process.labels.empty()) json.set("labels", to_json(process.labels));
   return json;
 }
@@ -41,6 +47,9 @@ ProcessInfo process_from_json(const Json& json) {
       static_cast<int>(std::clamp<std::int64_t>(json["stands_for"].as_int(1), 0, 1 << 30));
   process.timeline_from_ns = json["timeline_from_ns"].as_int();
   process.timeline_requested = json["timeline_requested"].as_bool();
+  for (const Json& pace : json["paces"].items())
+    process.paces.push_back(
+        {std::max(0.0, pace["calls"].as_double()), std::max(0.0, pace["ns"].as_double())});
   process.labels = labels_from_json(json["labels"]);
   return process;
 }

@@ -33,6 +33,8 @@ Result<TorchNote> parse_torch_note(const std::string& text) {
   note.steps = std::max<std::int64_t>(0, document["steps"].as_int());
   note.optimizer_steps = std::max<std::int64_t>(0, document["optimizer_steps"].as_int());
   note.usual_step_ns = std::max(0.0, document["usual_step_ns"].as_double());
+  note.step_after_ns = std::max(0.0, document["step_after_ns"].as_double());
+  note.steps_after = std::max<std::int64_t>(0, document["steps_after"].as_int());
   note.cost_ns = std::max(0.0, document["cost_ns"].as_double());
   note.cuda = document["cuda"].as_bool();
   if (note.pid <= 0 || (!note.trace.empty() && base_name(note.trace) != note.trace))

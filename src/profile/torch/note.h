@@ -21,9 +21,11 @@ struct TorchNote {
   std::string trace;  // the trace's file in the same folder
   std::int64_t start_ns = 0, end_ns = 0;
   std::int64_t steps = 0, optimizer_steps = 0;
-  double usual_step_ns = 0;  // a step before the trace, by the program's own clock; 0: no steps
-  double cost_ns = 0;        // what the program waited for the trace
-  bool cuda = false;         // whether the process used CUDA
+  // A step before the trace and after it, by the program's own clock; 0: no steps.
+  double usual_step_ns = 0, step_after_ns = 0;
+  std::int64_t steps_after = 0;
+  double cost_ns = 0;  // what the program waited for the trace
+  bool cuda = false;   // whether the process used CUDA
 };
 
 Result<TorchNote> parse_torch_note(const std::string& text);

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <tuple>
 
 namespace purlin::profile {
 namespace {
@@ -38,17 +39,33 @@ void take_notes(Profile& profile, const Profile& trace) {
                  note.seconds);
 }
 
-// The profiler slows a step down. Its own time is known from before the trace.
+// The profiler slows a step down. Its own time is known from after the trace, when nothing records,
+// else from before it, when Purlin's capture may have recorded.
 void note_step_time(Profile& profile, const TorchNote& note) {
   if (note.steps <= 0 || note.usual_step_ns <= 0) return;
-  profile.coverage.step_ns = note.usual_step_ns;
+  profile.coverage.step_ns = note.step_after_ns > 0 ? note.step_after_ns : note.usual_step_ns;
   const double recorded =
       static_cast<double>(note.end_ns - note.start_ns) / static_cast<double>(note.steps);
+  const std::string after =
+      note.step_after_ns > 0 ? fmt::format(
+                                   " and {} after it ({}, by which the report's step is "
+                                   "corrected)",
+                                   format_ns(note.step_after_ns), counted(note.steps_after, "step"))
+                             : std::string();
   torch_note(profile, "torch_step",
-             fmt::format("a step took {} before the trace and {} in it: PyTorch's profiler slows "
+             fmt::format("a step took {} in the trace, {} before it{}: PyTorch's profiler slows "
                          "the host down",
-                         format_ns(note.usual_step_ns), format_ns(recorded)),
+                         format_ns(recorded), format_ns(note.usual_step_ns), after),
              static_cast<double>(note.steps));
+}
+
+// Without a trace the optimizer's steps still show how long one takes. Of several ranks the
+// slowest.
+void take_steps_without_trace(Profile& profile, const std::vector<TorchNote>& notes) {
+  constexpr std::int64_t kFewest = 30;
+  for (const TorchNote& note : notes)
+    if (note.optimizer_steps >= kFewest)
+      profile.coverage.step_ns = std::max(profile.coverage.step_ns, note.usual_step_ns);
 }
 
 void add_trace(Profile& profile, const TorchNote& note, const Profile& trace) {
@@ -57,12 +74,15 @@ void add_trace(Profile& profile, const TorchNote& note, const Profile& trace) {
   const std::string length = format_ns(static_cast<double>(note.end_ns - note.start_ns));
   const std::string seen =
       note.mode == "steps" ? fmt::format("{} ({})", counted(note.steps, "step"), length) : length;
+  const std::string cost =
+      note.mode == "daemon"
+          ? "which took an unknown part of the program's time"
+          : fmt::format("for {} more of the program's time", format_ns(note.cost_ns));
   torch_note(profile, "torch_trace",
-             fmt::format("PyTorch's profiler recorded {} of process {}, for {} more of the "
-                         "program's time. Ops, shapes, calls and the timeline are from this "
-                         "trace, totals from the whole run; {} of the kernels' time has an op",
-                         seen, note.pid, format_ns(note.cost_ns),
-                         percent_of(merge.with_op_ns, merge.total_ns)),
+             fmt::format("PyTorch's profiler recorded {} of process {}, {}. Ops, shapes, calls and "
+                         "the timeline are from this trace, totals from the whole run; {} of the "
+                         "kernels' time has an op",
+                         seen, note.pid, cost, percent_of(merge.with_op_ns, merge.total_ns)),
              merge.launches, note.cost_ns * 1e-9);
   note_step_time(profile, note);
   if (merge.split_launches > 0)
@@ -177,7 +197,7 @@ void drop_timeline_windows(Profile& profile) {
 
 std::map<std::string, std::string> torch_variables(const TorchOptions& options,
                                                    const std::string& folder) {
-  if (!options.on || folder.empty()) return {{"PURLIN_TORCH", "off"}};
+  if (!options.on || options.daemon || folder.empty()) return {{"PURLIN_TORCH", "off"}};
   std::map<std::string, std::string> result = {
       {"PURLIN_TORCH", options.on_request ? "idle" : "hook"},
       {"PURLIN_TORCH_RANK", std::to_string(options.rank)}};
@@ -190,9 +210,9 @@ std::map<std::string, std::string> torch_variables(const TorchOptions& options,
 
 void add_torch_traces(Profile& profile, const std::string& spool,
                       const std::vector<std::string>& command) {
-  const std::vector<TorchNote> notes = read_torch_notes(spool);
+  std::vector<TorchNote> notes = read_torch_notes(spool);
   bool traced = false;
-  for (const TorchNote& note : notes) {
+  for (TorchNote& note : notes) {
     if (note.trace.empty()) {  // a dropped trace took time, too
       profile.coverage.overhead_ns += note.cost_ns;
       continue;
@@ -202,6 +222,9 @@ void add_torch_traces(Profile& profile, const std::string& spool,
     const Result<Profile> trace = import_chrome_trace(join_path(spool, note.trace), options);
     if (trace.is_ok()) {
       if (!traced) drop_timeline_windows(profile);
+      if (note.end_ns <= note.start_ns)  // the daemon knows what was recorded from the trace only
+        std::tie(note.start_ns, note.end_ns) =
+            std::tie(trace->timeline.begin_ns, trace->timeline.end_ns);
       add_trace(profile, note, *trace);
     } else {
       torch_note(profile, "torch_trace_unreadable",
@@ -210,6 +233,7 @@ void add_torch_traces(Profile& profile, const std::string& spool,
     traced = true;
   }
   if (traced) return;
+  take_steps_without_trace(profile, notes);
   if (notes.empty()) {
     note_no_hook(profile, command);
   } else {

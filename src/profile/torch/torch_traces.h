@@ -14,6 +14,7 @@ namespace purlin::profile {
 
 struct TorchOptions {
   bool on = false;
+  bool daemon = false;      // by libkineto's daemon protocol (daemon.h), and not by the hook
   bool on_request = false;  // no trace before `purlin capture window --torch`
   int rank = 0;             // of a run with ranks: the traced one
 };

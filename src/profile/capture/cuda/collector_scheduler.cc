@@ -110,6 +110,7 @@ std::int64_t CollectorScheduler::tick(Ownership& ownership) {
     // What graphs that were made in the head go on to record is of no period.
     aggregator_.leave_out_from(wall_ns() + kStillOfTheHeadNs);
     ended_ns_ = wall_ns();
+    tiers_[0]->rest();  // its first count begins now
   }
   aggregator_.want_copies(open_ == 0 || !controller_.stopped());
   return fetch_records(decision.ask_again_ns);
@@ -382,6 +383,7 @@ void CollectorScheduler::collect(Ownership& ownership, bool final) {
     controller_.interrupted(monotonic_ns());
     settle(true);
   }
+  if (!final && controller_.ended() && !controller_.stopped()) tiers_[0]->rest();
   if (!final) rest_copies();
   report();
   if (!final) watch_self();

@@ -41,6 +41,8 @@ class Tier {
   // Before each seal, on the session's thread: decode and aggregate the records of the last
   // windows. At exit (final) on the thread that exits, after close().
   virtual void collect(bool final) = 0;
+  // When recording has ended for good, and before each seal after that.
+  virtual void rest() {}
   // The estimated overhead of windows on the program's own threads since the last call. The
   // overhead controller spaces the tier's windows to keep it within the tier's share of the budget.
   virtual std::int64_t take_cost_ns() = 0;

@@ -10,14 +10,18 @@ namespace purlin::profile::capture::cuda {
 
 std::vector<std::unique_ptr<Tier>> make_tiers(const TierNeeds& needs) {
   std::vector<std::unique_ptr<Tier>> tiers;
+  CounterOptions counters;
+  StallOptions stalls;
+  const bool counts = CounterOptions::from_environment(counters);
+  const bool samples = needs.cupti.handle != nullptr && StallOptions::from_environment(stalls);
+  const ActivityTier::Options options = {needs.options.waits, needs.options.sampler.copies,
+                                         !counts && !samples};
   tiers.push_back(std::make_unique<ActivityTier>(needs.cupti, needs.recorder, needs.aggregator,
-                                                 needs.attribution, needs.options.waits,
-                                                 needs.options.sampler.copies));
-  if (CounterOptions counters; CounterOptions::from_environment(counters))
+                                                 needs.attribution, options));
+  if (counts)
     tiers.push_back(
         std::make_unique<CounterTier>(make_cupti_counters(needs.cupti), needs.recorder, counters));
-  if (StallOptions stalls;
-      needs.cupti.handle != nullptr && StallOptions::from_environment(stalls)) {
+  if (samples) {
     PcSampling sampling;
     if (std::string reason; bind_pc_sampling(needs.cupti, sampling, reason)) {
       tiers.push_back(std::make_unique<StallTier>(sampling, needs.recorder, stalls));

@@ -21,15 +21,6 @@ namespace {
 constexpr std::string_view kOtherKernels = "(other kernels)";
 constexpr std::size_t kMaxName = 1 << 16;
 
-// The JSON of a process, with the facts of its timeline.
-std::string process_with_timeline(std::string process, std::int64_t from_ns, bool requested) {
-  if (process.size() < 2) return process;
-  process.pop_back();
-  if (from_ns != 0) process += ",\"timeline_from_ns\":" + std::to_string(from_ns);
-  if (requested) process += ",\"timeline_requested\":true";
-  return process + '}';
-}
-
 wire::KernelDefinition definition_of(const LaunchFacts& facts, std::uint32_t name) {
   wire::KernelDefinition definition;
   definition.name = name;
@@ -118,6 +109,13 @@ Recorder::Spent Recorder::spent() {
   return {sampling_, overhead_ns_};
 }
 
+void Recorder::add_pace(const Pace& pace) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (paces_.size() >= kMaxPaces) return;
+  paces_.push_back(pace);
+  meta_changed_ = dirty_ = true;
+}
+
 void Recorder::set_one_in(int runs) {
   const std::lock_guard<std::mutex> lock(mutex_);
   one_in_ = runs;
@@ -188,6 +186,10 @@ std::uint32_t Recorder::add_call(const CallFacts& facts) {
   call.start_ns = facts.start_ns;
   call.duration_ns = facts.duration_ns;
   return host_.add_call(call);
+}
+
+void Recorder::add_host_call(const CallFacts& facts) {
+  if (every_launch_ || windows_.requested() || windows_.admit_call(facts.start_ns)) add_call(facts);
 }
 
 void Recorder::add_range(const RangeFacts& facts) {
@@ -368,7 +370,7 @@ bool Recorder::in_timeline(const Facts& facts) {
 std::uint32_t Recorder::call_of(const LaunchFacts& facts) {
   if (facts.call != kNone || facts.queued_ns <= 0 || facts.queued_ns > facts.start_ns)
     return facts.call;
-  return add_call({kQueuedCall, CallKind::kLaunch, 0, facts.queued_ns, 0});
+  return add_call({kQueuedCall, CallKind::kLaunch, kNone, facts.queued_ns, 0});
 }
 
 bool Recorder::has_room() {
@@ -568,6 +570,22 @@ void Recorder::update_meta() {
   timeline_requested_ = requested;
 }
 
+// With the facts of its timeline.
+std::string Recorder::process_document() const {
+  std::string process = process_;
+  if (process.size() < 2) return process;
+  process.pop_back();
+  if (timeline_from_ns_ != 0)
+    process += ",\"timeline_from_ns\":" + std::to_string(timeline_from_ns_);
+  if (timeline_requested_) process += ",\"timeline_requested\":true";
+  std::string paces;
+  for (const Pace& pace : paces_)
+    paces += (paces.empty() ? "" : ",") +
+             JsonText().real("calls", pace.calls).real("ns", pace.ns).finish();
+  if (!paces.empty()) process += ",\"paces\":[" + paces + ']';
+  return process + '}';
+}
+
 std::string Recorder::drain(std::uint64_t offset, std::int64_t wall_ns, bool final) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!dirty_ && !final) return "";
@@ -603,9 +621,7 @@ std::string Recorder::period(std::uint64_t offset, std::int64_t wall_ns, bool fi
         JsonText()
             .text("schema", "purlin.profile/1")
             .text("tool_version", PURLIN_VERSION)
-            .raw(
-                "processes",
-                '[' + process_with_timeline(process_, timeline_from_ns_, timeline_requested_) + ']')
+            .raw("processes", '[' + process_document() + ']')
             .raw("environment", JsonText().raw("devices", devices_).text("build", build_).finish())
             .finish());
   meta_changed_ = dirty_ = false;

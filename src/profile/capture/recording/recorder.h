@@ -98,6 +98,7 @@ class Recorder {
   static constexpr std::size_t kMaxTimelineBytes = std::size_t{64} << 20;
   static constexpr std::size_t kMaxNotes = 100;
   static constexpr std::size_t kMaxUnended = 4096;
+  static constexpr std::size_t kMaxPaces = 64;
   static constexpr std::size_t kRecent = 4096;  // a power of two
 
   // Takes the lock once for many records.
@@ -113,6 +114,8 @@ class Recorder {
     }
     // kNone where there is no timeline, or no room in it.
     std::uint32_t add_call(const CallFacts& facts) { return recorder_.add_call(facts); }
+    // A call that launched no known work.
+    void host_call(const CallFacts& facts) { recorder_.add_host_call(facts); }
     void range(const RangeFacts& facts) { recorder_.add_range(facts); }
     void wait(const WaitFacts& facts) { recorder_.add_wait(facts); }
 
@@ -158,6 +161,7 @@ class Recorder {
     double overhead_ns = 0;
   };
   Spent spent();
+  void add_pace(const Pace& pace);
   void set_one_in(int runs);  // one run in so many holds the budget
   void add_bytes_written(std::size_t bytes);
 
@@ -228,6 +232,7 @@ class Recorder {
   void add_copy(const CopyFacts& facts);
   std::uint32_t add_op(std::string_view op, std::string_view shape, std::string_view dtype);
   std::uint32_t add_call(const CallFacts& facts);
+  void add_host_call(const CallFacts& facts);
   void add_range(const RangeFacts& facts);
   void add_wait(const WaitFacts& facts);
   bool has_room();
@@ -248,6 +253,7 @@ class Recorder {
   void append_copies(std::string& out);
   void append_waits(std::string& out);
   std::string coverage() const;
+  std::string process_document() const;
 
   std::mutex mutex_;
   const bool every_launch_;
@@ -258,6 +264,7 @@ class Recorder {
   bool dirty_ = true;
   std::uint64_t sequence_ = 0;
   std::string process_, devices_, build_;
+  std::vector<Pace> paces_;
   bool meta_changed_ = false;
   std::unordered_map<std::string, std::uint32_t, TextHash, std::equal_to<>> strings_;
   std::unordered_map<RowKey, std::uint32_t, RowKeyHash, RowKeyEqual> ids_;

@@ -31,6 +31,16 @@ class TimelineWindows {
     return true;
   }
 
+  // The same for a call of the host. Calls have their own limit.
+  bool admit_call(std::int64_t start_ns) {
+    if (requested_) return false;
+    if (!begun_) begun_ = true, origin_ns_ = start_ns;
+    std::uint32_t& calls = calls_[window_of(start_ns)];
+    if (calls >= kMaxEvents || events_[window_of(start_ns)] >= kMaxEvents) return false;
+    ++calls;
+    return true;
+  }
+
   // The user requested a window: from now on the timeline has requested windows only.
   void request(std::int64_t start_ns) {
     if (requested_) return;
@@ -60,7 +70,7 @@ class TimelineWindows {
 
   bool begun_ = false, requested_ = false;
   std::int64_t origin_ns_ = 0, requested_ns_ = 0;
-  std::array<std::uint32_t, kWindows> events_ = {};
+  std::array<std::uint32_t, kWindows> events_ = {}, calls_ = {};
 };
 
 }  // namespace purlin::profile::capture

@@ -62,6 +62,20 @@ TEST(TimelineWindows, ARequestEndsThem) {
   EXPECT_EQ(windows.from_ns(), kStart + 700 * kMs);
 }
 
+TEST(TimelineWindows, CallsHaveTheirOwnBoundAndEndWithTheLaunches) {
+  TimelineWindows windows;
+  EXPECT_TRUE(windows.admit_call(kStart)) << "before the first launch";
+  run(windows, 0, 400, 5'000);
+  EXPECT_TRUE(windows.admit_call(kStart + 50 * kMs));
+  EXPECT_FALSE(windows.admit_call(kStart + 350 * kMs)) << "its window has all its launches";
+  std::uint32_t admitted = 0;
+  for (std::uint32_t i = 0; i < 2 * TimelineWindows::kMaxEvents; ++i)
+    admitted += windows.admit_call(kStart + 900 * kMs) ? 1 : 0;
+  EXPECT_EQ(admitted, TimelineWindows::kMaxEvents);
+  windows.request(kStart + 1000 * kMs);
+  EXPECT_FALSE(windows.admit_call(kStart + 1001 * kMs));
+}
+
 TEST(TimelineWindows, ATimeBeforeTheFirstIsOfTheFirstWindow) {
   TimelineWindows windows;
   EXPECT_TRUE(windows.admit(kStart));

@@ -48,6 +48,9 @@ class Attribution {
   // Whether records may belong to calls: then, and only then, a buffer needs a Batch.
   bool active() const { return active_.load(std::memory_order_acquire); }
 
+  // Whether records of calls go to the timeline.
+  bool writes_calls() const { return active() && timed(); }
+
   // Whether the user requested the windows from here on: the timeline then has calls and ranges.
   void keep_times(bool keep);
 

@@ -62,8 +62,13 @@ constexpr Entry kCalls[] = {
     PURLIN_RUNTIME(cudaStreamSynchronize_ptsz_v7000, "cudaStreamSynchronize", kSync),
     PURLIN_RUNTIME(cudaEventSynchronize_v3020, "cudaEventSynchronize", kSync),
     PURLIN_DRIVER(cuMemcpyHtoD_v2, "cuMemcpyHtoD", kCopy),
+    PURLIN_DRIVER(cuMemcpyHtoD_v2_ptds, "cuMemcpyHtoD", kCopy),
     PURLIN_DRIVER(cuMemcpyDtoH_v2, "cuMemcpyDtoH", kCopy),
+    PURLIN_DRIVER(cuMemcpyDtoH_v2_ptds, "cuMemcpyDtoH", kCopy),
     PURLIN_DRIVER(cuMemcpyDtoD_v2, "cuMemcpyDtoD", kCopy),
+    PURLIN_DRIVER(cuMemcpyDtoD_v2_ptds, "cuMemcpyDtoD", kCopy),
+    PURLIN_DRIVER(cuMemcpy, "cuMemcpy", kCopy),
+    PURLIN_DRIVER(cuMemcpy_ptds, "cuMemcpy", kCopy),
     PURLIN_DRIVER(cuMemcpyHtoDAsync_v2, "cuMemcpyHtoDAsync", kCopy),
     PURLIN_DRIVER(cuMemcpyHtoDAsync_v2_ptsz, "cuMemcpyHtoDAsync", kCopy),
     PURLIN_DRIVER(cuMemcpyDtoHAsync_v2, "cuMemcpyDtoHAsync", kCopy),
@@ -104,6 +109,12 @@ const LaunchCall* launch_call(CUpti_ActivityKind kind, CUpti_CallbackId id) {
   for (const Entry& entry : kCalls)
     if (entry.api == kind && entry.id == id) return &entry.call;
   return nullptr;
+}
+
+void for_each_waiting_call(const std::function<void(CUpti_CallbackId)>& take) {
+  for (const Entry& entry : kCalls)
+    if (entry.api == CUPTI_ACTIVITY_KIND_DRIVER && entry.call.kind != CallKind::kLaunch)
+      take(entry.id);
 }
 
 CUptiResult enable_launch_calls(const Cupti& cupti, CallRecords records) {

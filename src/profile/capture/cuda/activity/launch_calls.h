@@ -11,6 +11,7 @@
 #include "profile/capture/cuda/cupti/library.h"
 
 #include <cstdint>
+#include <functional>
 
 namespace purlin::profile::capture::cuda {
 
@@ -21,6 +22,9 @@ struct LaunchCall {
 
 // Of an API record; null for calls that are not in the table.
 const LaunchCall* launch_call(CUpti_ActivityKind kind, CUpti_CallbackId id);
+
+// Of the driver: each that may wait for a device, copies, or launches a graph.
+void for_each_waiting_call(const std::function<void(CUpti_CallbackId)>& take);
 
 // The calls whose records are switched on: all of the two APIs, or (CUPTI 12.5) those that remain
 // after the others were switched off one by one. The documented way, to switch on a few one by one,

@@ -19,7 +19,8 @@ Tier::Opened ActivityTier::open(const Window&) {
   open_ = true;
   attribution_.open();  // before the kinds: every launch that is recorded has its call recorded
   CUptiResult result = CUPTI_SUCCESS;
-  if (copies_ && !copies_on_) {
+  if (options_.host_calls && !attribution_.writes_calls()) host_calls_.open();
+  if (options_.copies && !copies_on_) {
     copies_on_ = true;
     for (const CUpti_ActivityKind kind : kCopies)
       if (result == CUPTI_SUCCESS) result = cupti_.enable(kind);
@@ -29,7 +30,7 @@ Tier::Opened ActivityTier::open(const Window&) {
   if (!std::exchange(latencies_on_, true) && cupti_.latency_timestamps != nullptr)
     cupti_.latency_timestamps(1);
   if (result == CUPTI_SUCCESS) result = cupti_.enable(kKernels);
-  if (waits_ && result == CUPTI_SUCCESS) result = cupti_.enable(kWaits);
+  if (options_.waits && result == CUPTI_SUCCESS) result = cupti_.enable(kWaits);
   if (result == CUPTI_SUCCESS) return Opened::kYes;
   leave();
   recorder_.note("cupti_refused", "CUDA is not captured: CUPTI answered " + cupti_.text_of(result) +
@@ -42,8 +43,9 @@ Tier::Opened ActivityTier::open(const Window&) {
 void ActivityTier::close() {
   if (!open_) return;
   cupti_.disable(kKernels);
-  if (waits_) cupti_.disable(kWaits);
+  if (options_.waits) cupti_.disable(kWaits);
   attribution_.close();
+  host_calls_.close();
   open_ = false;
 }
 
@@ -70,6 +72,7 @@ void ActivityTier::ask_last_id() {
 }
 
 void ActivityTier::collect(bool final) {
+  host_calls_.collect();  // before the flush: the timeline's windows are full by launches
   if (final && aggregator_.wants_last_id()) ask_last_id();
   const CUptiResult result = cupti_.flush_all(final ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
   if (final && result != CUPTI_SUCCESS)
@@ -77,8 +80,11 @@ void ActivityTier::collect(bool final) {
                                         cupti_.text_of(result));
   attribution_.collect(final);
   if (open_ && !final) attribution_.open();  // the program may have begun to name ranges
+  if (attribution_.writes_calls()) host_calls_.close();
 }
 
-std::int64_t ActivityTier::take_cost_ns() { return aggregator_.take_cost_ns(); }
+std::int64_t ActivityTier::take_cost_ns() {
+  return aggregator_.take_cost_ns() + host_calls_.take_cost_ns();
+}
 
 }  // namespace purlin::profile::capture::cuda

@@ -11,6 +11,7 @@
 
 #include "profile/capture/cuda/activity/activity_aggregator.h"
 #include "profile/capture/cuda/activity/attribution.h"
+#include "profile/capture/cuda/activity/host_calls.h"
 #include "profile/capture/cuda/cupti/library.h"
 #include "profile/capture/cuda/tier.h"
 
@@ -18,21 +19,28 @@ namespace purlin::profile::capture::cuda {
 
 class ActivityTier : public Tier {
  public:
+  struct Options {
+    bool waits = false, copies = true;
+    bool host_calls = true;  // no other tier needs CUPTI's callbacks
+  };
+
   ActivityTier(const Cupti& cupti, Recorder& recorder, ActivityAggregator& aggregator,
-               Attribution& attribution, bool waits, bool copies)
+               Attribution& attribution, const Options& options)
       : cupti_(cupti),
         recorder_(recorder),
         aggregator_(aggregator),
         attribution_(attribution),
-        waits_(waits),
-        copies_(copies) {}
+        options_(options),
+        host_calls_(cupti, recorder) {}
 
   const char* name() const override { return "activity"; }
   Opened open(const Window& window) override;
   void close() override;
   void leave() override;
   bool stays() const override { return copies_on_; }
+  void yield() override { host_calls_.yield(); }
   void collect(bool final) override;
+  void rest() override { host_calls_.rest(); }
   std::int64_t take_cost_ns() override;
 
  private:
@@ -42,7 +50,8 @@ class ActivityTier : public Tier {
   Recorder& recorder_;
   ActivityAggregator& aggregator_;
   Attribution& attribution_;
-  const bool waits_, copies_;
+  const Options options_;
+  HostCalls host_calls_;
   bool open_ = false, copies_on_ = false, latencies_on_ = false;
 };
 

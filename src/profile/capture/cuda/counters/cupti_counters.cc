@@ -46,18 +46,6 @@ bool find(void* library, Function& function, const char* name) {
   return function != nullptr;
 }
 
-struct SubscriberApi {
-  decltype(&cuptiSubscribe) subscribe = nullptr;
-  decltype(&cuptiUnsubscribe) unsubscribe = nullptr;
-  decltype(&cuptiEnableCallback) enable_callback = nullptr;
-
-  bool bind(void* cupti) {
-    return find(cupti, subscribe, "cuptiSubscribe") &&
-           find(cupti, unsubscribe, "cuptiUnsubscribe") &&
-           find(cupti, enable_callback, "cuptiEnableCallback");
-  }
-};
-
 struct DriverApi {
   decltype(&cuCtxGetDevice) get_device = nullptr;
   decltype(&cuCtxRecordEvent) record_event = nullptr;
@@ -153,11 +141,12 @@ class CuptiCounters : public CounterHardware {
  public:
   // Finds CUPTI's functions now: later on, the loader yields the hooks for clients in their place.
   explicit CuptiCounters(const Cupti& cupti) : cupti_(cupti) {
-    bound_ = range_.bind(cupti.handle) && subscribers_.bind(cupti.handle);
+    bound_ = range_.bind(cupti.handle) && cupti.subscribe != nullptr &&
+             cupti.unsubscribe != nullptr && cupti.enable_callback != nullptr;
   }
 
   bool subscribe(LaunchListener& listener, std::string& reason) override;
-  void unsubscribe() override { subscribers_.unsubscribe(subscriber_); }
+  void unsubscribe() override { cupti_.unsubscribe(subscriber_); }
   void watch_launches(bool on) override {
     for (const CUpti_CallbackId id : kLaunches) watch(id, on);
   }
@@ -184,7 +173,7 @@ class CuptiCounters : public CounterHardware {
   void dispatch(CUpti_CallbackId id, const CUpti_CallbackData& data);
   void launch(CUpti_CallbackId id, const CUpti_CallbackData& data);
   void watch(CUpti_CallbackId id, bool on) {
-    subscribers_.enable_callback(on ? 1 : 0, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, id);
+    cupti_.enable_callback(on ? 1 : 0, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, id);
   }
   bool primary_is_active() const {
     unsigned flags = 0;
@@ -196,7 +185,6 @@ class CuptiCounters : public CounterHardware {
 
   const Cupti& cupti_;
   gpu::RangeProfiler range_;
-  SubscriberApi subscribers_;
   DriverApi driver_;
   LaunchListener* listener_ = nullptr;
   CUpti_SubscriberHandle subscriber_ = nullptr;
@@ -219,7 +207,7 @@ bool CuptiCounters::subscribe(LaunchListener& listener, std::string& reason) {
     return false;
   }
   listener_ = &listener;
-  const CUptiResult result = subscribers_.subscribe(&subscriber_, &CuptiCounters::called, this);
+  const CUptiResult result = cupti_.subscribe(&subscriber_, &CuptiCounters::called, this);
   if (result != CUPTI_SUCCESS) {
     reason = "CUPTI's callbacks belong to another tool (" + cupti_.text_of(result) + ')';
     return false;

@@ -127,6 +127,8 @@ bool bind_all(void* handle, Cupti& cupti, std::string& reason) {
   bind(handle, "cuptiActivityRegisterTimestampCallback", cupti.register_timestamp);
   bind(handle, "cuptiActivityEnableLatencyTimestamps", cupti.latency_timestamps);
   bind(handle, "cuptiSubscribe", cupti.subscribe);
+  bind(handle, "cuptiUnsubscribe", cupti.unsubscribe);
+  bind(handle, "cuptiEnableCallback", cupti.enable_callback);
   bind(handle, "cuptiSubscribe_v2", cupti.subscribe_v2);
   bind(handle, "cuptiRangeProfilerEnable", cupti.range_profiler);
   bind(handle, "cuptiProfilerBeginSession", cupti.profiler_session);

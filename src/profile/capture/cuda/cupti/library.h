@@ -35,6 +35,8 @@ struct Cupti {
   CUptiResult (*enable_driver_api)(CUpti_CallbackId, std::uint8_t) = nullptr;
   // Functions that serve one client in a process only; some may be missing.
   decltype(&cuptiSubscribe) subscribe = nullptr;
+  decltype(&cuptiUnsubscribe) unsubscribe = nullptr;
+  decltype(&cuptiEnableCallback) enable_callback = nullptr;
   CUptiResult (*subscribe_v2)(CUpti_SubscriberHandle*, CUpti_CallbackFunc, void*, void*) = nullptr;
   CUptiResult (*range_profiler)(void*) = nullptr;
   CUptiResult (*profiler_session)(void*) = nullptr;

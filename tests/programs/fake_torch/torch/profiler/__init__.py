@@ -37,6 +37,8 @@ class profile:
         self.began = 0
 
     def _go(self, action):
+        if action == "record" and self.action != "record":
+            hasattr(sys.modules["torch"], "_inductor")
         if action == "none":
             if self.action == "warm":
                 self.profiler._start_trace()
