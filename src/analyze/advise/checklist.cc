@@ -13,6 +13,7 @@ namespace purlin::analyze {
 namespace {
 
 constexpr double kEnoughSteps = 10, kMostJudged = 0.5;
+constexpr double kManyOnVectors = 0.1;  // of the kernel time: from here on there is an alert
 
 enum class Needs { kKernels, kTimeline, kRoofs, kCounters };
 
@@ -39,7 +40,7 @@ constexpr Check kChecks[] = {
     {"divergence", "compute", "the threads of a warp take one branch", Needs::kCounters,
      "unify_branches"},
     {"precision", "compute", "the element type is as short as it may be", Needs::kRoofs,
-     "quantize|cast_weights_once"},
+     "quantize|cast_weights_once|shorten_tensors"},
     {"occupancy", "occupancy", "enough warps fit on an SM", Needs::kKernels,
      "raise_occupancy|fewer_registers|remove_spills|even_blocks"},
     {"grid", "occupancy", "launches fill the device", Needs::kKernels,
@@ -99,6 +100,12 @@ CheckItem tick(const Facts& facts, const Advice& advice, const Check& check) {
         out.why = fmt::format("{} saves {:.0f}%", one.id, 100 * one.saved_share.mid);
         return out;
       }
+  if (out.id == "tensor_cores" && advice.tensor.idle >= kManyOnVectors) {
+    out.state = "open";
+    out.why = fmt::format("products on the vector units take {:.0f}% of the kernel time",
+                          100 * advice.tensor.idle);
+    return out;
+  }
   if (has(facts, advice, check.needs)) return out;
   out.state = "unknown";
   out.why = lacks(check.needs);

@@ -22,6 +22,7 @@ constexpr double kWideRequest = 16, kNarrowRequest = 4;  // sectors: 16 and 4 by
 constexpr double kWideLoads = 12;                        // sectors of a load request
 constexpr double kDiverged = 24;                         // threads per instruction, of 32
 constexpr std::size_t kKernelsNamed = 8;
+constexpr std::size_t kOneProblem = 2;  // lines of evidence of the first problem of a kernel
 
 class KernelRules {
  public:
@@ -77,6 +78,20 @@ class KernelRules {
     // The weakest of what is added up.
     if (to.out.confidence.empty() || to.out.confidence < confidence) to.out.confidence = confidence;
   }
+  // A product reads each operand once for each tile: what it does for a byte grows with the tile.
+  void tiling(Found& to, const KernelStat& kernel) const {
+    const double size = bytes_per_element(kernel.dtype);
+    const double bandwidth = facts_.bandwidth_of(kernel);
+    if (kernel.name.op_class != "gemm" || from_library(kernel) || size <= 0 || bandwidth <= 0 ||
+        kernel.roof.utilization >= kDiminishing || to.out.evidence.size() > kOneProblem)
+      return;
+    const Peaks peaks = peaks_of(facts_, kernel, kernel.dtype);
+    evidence(to, "FLOP/B without tiles, in tiles of 32 x 32, of 128 x 128",
+             fmt::format("{:.2f}, {:.0f}, {:.0f}; the ridge is at {:.0f}",
+                         tile_intensity(1, 1, size), tile_intensity(32, 32, size),
+                         tile_intensity(128, 128, size), peaks.flops / bandwidth),
+             "shape model");
+  }
   // What a saving leaves of a row's time.
   static Interval3 left_of(const KernelStat& kernel, Interval3 saved) {
     const double t = total(kernel);
@@ -111,6 +126,8 @@ class KernelRules {
       case Bound::kCompute:
         return compute(row);
       case Bound::kLatency:
+        tensor_cores_by_name(row);
+        return;
       case Bound::kUnknown:
         return;
     }
@@ -121,12 +138,6 @@ class KernelRules {
     const double t = total(kernel);
     const double model = t * target_of(kernel.roof, facts_.targets).saved_share;
     return bounded(kept * model, t * (1 - kernel.roof.utilization));
-  }
-
-  static double sectors_per_load(const KernelStat& kernel) {
-    const auto sectors = counter(kernel, "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum");
-    const auto requests = counter(kernel, "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum");
-    return sectors && requests && *requests > 0 ? *sectors / *requests : 0;
   }
 
   void memory(std::size_t row) {
@@ -260,6 +271,12 @@ class KernelRules {
         fmt::format("{} on the vector units: {} of f32, {} of {}", si(roof.flops_per_s, "FLOP/s"),
                     percent(roof.utilization), percent(roof.tensor_share), roof.tensor_ceiling),
         roof.flops_from == Provenance::kCounter ? "counters" : "shape model");
+    if (roof.bytes > 0 && to.out.evidence.size() == 1)
+      evidence(to, "bytes of a launch in 32, 16 and 8 bits",
+               fmt::format("{}, {}, {}", format_bytes(roof.bytes), format_bytes(roof.bytes / 2),
+                           format_bytes(roof.bytes / 4)),
+               "shape model");
+    tiling(to, kernel);
     const Touch product =
         touch_of(facts_.profile->kernels[facts_.profile_rows(row).front()], kernel);
     if (const std::string odd = misaligned_extent(product, 16); !odd.empty())
@@ -317,6 +334,7 @@ class KernelRules {
           fmt::format("{} theoretical, limited by {}", percent(kernel.roof.occupancy_theoretical),
                       clean(kernel.roof.occupancy_limiter)),
           "launch");
+    tiling(to, kernel);
     if (to.out.assumptions.empty())
       to.out.assumptions.emplace_back(
           "a better variant at this shape may not exist, so the low estimate is 0");

@@ -42,6 +42,8 @@ void name_kernel(const KernelStat& kernel, Intervention& out);
 bool is_short_launch(const KernelStat& kernel);
 double most_by_tuning(const KernelStat& kernel);
 bool from_library(const KernelStat& kernel);
+// Sectors of a load from global memory: 4 with 4 bytes a thread, 16 with 16; 0: not counted.
+double sectors_per_load(const KernelStat& kernel);
 int architecture_number(std::string_view arch);  // "sm_90" -> 90, 0 for what is none
 std::string a_unit(const Facts& facts);          // " a step", ""
 double in_one_unit(const Facts& facts, double total);
