@@ -72,9 +72,13 @@ class KernelRules {
     out.most += facts_.in_unit(total(at(row))) * facts_.exposed[row].high;
     return out;
   }
-  void add(Found& to, std::size_t row, Interval3 saved_total, std::string_view confidence) {
+  // `roof` where the high saving is at most what the kernel's roofs leave.
+  void add(Found& to, std::size_t row, Interval3 saved_total, std::string_view confidence,
+           bool roof = false) {
     to.saved = to.saved + facts_.end_to_end(row, saved_total);
-    to.out.change.edits.emplace_back(scale_of(facts_, row, left_of(at(row), saved_total)));
+    edit::Scale scale = scale_of(facts_, row, left_of(at(row), saved_total));
+    if (roof) scale.least = std::max(0.0, std::min(at(row).roof.utilization, scale.factor.high));
+    to.out.change.edits.emplace_back(std::move(scale));
     // The weakest of what is added up.
     if (to.out.confidence.empty() || to.out.confidence < confidence) to.out.confidence = confidence;
   }
@@ -173,7 +177,8 @@ class KernelRules {
     add(to, row, to_target(kernel, kept),
         roof.bytes_from == Provenance::kCounter ? "B"
         : cached || heavy                       ? "D"
-                                                : "C");
+                                                : "C",
+        !cached);
   }
 
   void excess(std::size_t row) {
@@ -193,7 +198,7 @@ class KernelRules {
     };
     const double most = t - after(left, 1),
                  mid = t - after(0.5 * (left + 1), facts_.targets.memory);
-    add(to, row, bounded({kStallModel.low * mid, mid, most}, most), "A");
+    add(to, row, bounded({kStallModel.low * mid, mid, most}, most), "A", true);
   }
 
   bool coalescing(std::size_t row) {
@@ -290,7 +295,7 @@ class KernelRules {
       to.out.assumptions.push_back(
           fmt::format("mid: {} at {:.2f} of its peak; high: 16 bits at their roof; low: 0.3 of mid",
                       tensor->name, facts_.targets.compute));
-    add(to, row, Interval3{0.3 * mid, mid, high} * count, "B");
+    add(to, row, Interval3{0.3 * mid, mid, high} * count, "B", true);
   }
 
   // The name says vector units, but not how much work it is: at least as much is left as the
@@ -338,7 +343,7 @@ class KernelRules {
     if (to.out.assumptions.empty())
       to.out.assumptions.emplace_back(
           "a better variant at this shape may not exist, so the low estimate is 0");
-    add(to, row, to_target(kernel, {0, 0.3, 1}), "C");
+    add(to, row, to_target(kernel, {0, 0.3, 1}), "C", true);
   }
 
   void finish(Found found) {

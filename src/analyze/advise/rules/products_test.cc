@@ -182,6 +182,20 @@ TEST(Products, SixtyPercentOfTheRoofIsSixtyPercent) {
   EXPECT_EQ(advice.verdict, "restructure") << advice.verdict_text;
 }
 
+// "16 bits at their roof" is the most, whatever the replay is unsure of.
+TEST(Products, TheTensorCoresSaveNoMoreThanTheirRoof) {
+  const double work = 2.0 * 4096 * 4096 * 4096, time = work / 60e12 * 1e9;
+  const Advice advice =
+      in_rounds(advised_row(kGemm, "aten::mm", "M=4096,N=4096,K=4096", "f32"), time);
+  const Intervention* one = find(advice, "tensor_cores");
+  ASSERT_NE(one, nullptr);
+  EXPECT_EQ(one->estimate, "replay");
+  EXPECT_NEAR(one->saved_share.high, 1 - work / 989.4e12 * 1e9 / time, 0.005);
+  const Advice slow = in_rounds(pointwise_row("Exp", "n=67108864,inputs=1"), 447'000);
+  ASSERT_NE(find(slow, "stream_wider"), nullptr);
+  EXPECT_NEAR(find(slow, "stream_wider")->saved_share.high, 0.75, 0.01);
+}
+
 // S6: a grey zone is decided by what a day of work saves.
 TEST(Products, AGreyZoneStatesTheReturnOfBothLevels) {
   const double at_roof = 2.0 * 4096 * 4096 * 4096 / 989.4e12 * 1e9;
