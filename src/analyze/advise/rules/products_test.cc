@@ -182,7 +182,7 @@ TEST(Products, SixtyPercentOfTheRoofIsSixtyPercent) {
   EXPECT_EQ(advice.verdict, "restructure") << advice.verdict_text;
 }
 
-// "16 bits at their roof" is the most, whatever the replay is unsure of.
+// "16 bits at their roof" is the most, also where the replay is unsure.
 TEST(Products, TheTensorCoresSaveNoMoreThanTheirRoof) {
   const double work = 2.0 * 4096 * 4096 * 4096, time = work / 60e12 * 1e9;
   const Advice advice =
@@ -194,6 +194,15 @@ TEST(Products, TheTensorCoresSaveNoMoreThanTheirRoof) {
   const Advice slow = in_rounds(pointwise_row("Exp", "n=67108864,inputs=1"), 447'000);
   ASSERT_NE(find(slow, "stream_wider"), nullptr);
   EXPECT_NEAR(find(slow, "stream_wider")->saved_share.high, 0.75, 0.01);
+}
+
+// S58: the advice pads for the tensor cores; the extents are odd all the same.
+TEST(Products, OddExtentsAreNoTick) {
+  const auto state = [](const char* shape) {
+    return state_of(in_rounds(advised_row(kGemm, "aten::mm", shape, "f32"), 133'000), "alignment");
+  };
+  EXPECT_EQ(state("M=1000,N=1000,K=1001"), "open");
+  EXPECT_EQ(state("M=1001,N=1000,K=1000"), "done");
 }
 
 // S6: a grey zone is decided by what a day of work saves.

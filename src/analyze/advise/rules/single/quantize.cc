@@ -55,9 +55,8 @@ void add_quantize(Walk& walk, Advice& advice) {
     name_kernel(kernel, out);
     out.evidence.push_back(
         {problem_text(kernel),
-         waits ? fmt::format("{} of weights for {:.0f} rows, at {} of the bandwidth",
-                             format_bytes(weights), touch.vectors(),
-                             percent(kernel.roof.memory_share))
+         waits ? fmt::format("{} of weights for {}, at {} of the bandwidth", format_bytes(weights),
+                             counted(touch.vectors(), "row"), percent(kernel.roof.memory_share))
                : fmt::format("at {} of its roof; 8 bits have twice the peak",
                              percent(kernel.roof.utilization)),
          "shape model"});
