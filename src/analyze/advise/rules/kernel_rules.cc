@@ -117,8 +117,10 @@ class KernelRules {
 
   void look_at(std::size_t row) {
     const KernelStat& kernel = at(row);
-    if (coalescing(row)) return;
-    if (divergence(row)) return;
+    if (coalescing(row) || divergence(row)) {
+      tensor_cores_by_name(row);
+      return;
+    }
     if (kernel.roof.utilization <= 0) {
       tensor_cores_by_name(row);
       return;

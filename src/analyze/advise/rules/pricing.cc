@@ -148,11 +148,14 @@ void remove_launches(const Walk& walk, const Launches& work, Interval3 gone, Int
   out.change.edits.emplace_back(edit::Remove{Affected::of(work), gone});
 }
 
-void scale_row(const Facts& facts, std::size_t row, Interval3 factor, Intervention& out) {
+void scale_row(const Facts& facts, std::size_t row, Interval3 factor, Intervention& out,
+               double least) {
   const double t = facts.rows.kernels[row].duration.total_ns();
   const Interval3 saved = {t * (1 - factor.low), t * (1 - factor.mid), t * (1 - factor.high)};
   out.saved_ns = facts.capped(out.saved_ns + facts.end_to_end(row, saved));
-  out.change.edits.emplace_back(scale_of(facts, row, factor));
+  edit::Scale scale = scale_of(facts, row, factor);
+  scale.least = least;
+  out.change.edits.emplace_back(std::move(scale));
 }
 
 edit::Scale scale_of(const Facts& facts, std::size_t row, Interval3 factor) {

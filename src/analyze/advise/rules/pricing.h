@@ -30,8 +30,9 @@ void become(const Facts& facts, const Chain& chain, Interval3 after_ns, double l
             Intervention& out);
 // Some launches, the host's part included, go: the share `gone` of each.
 void remove_launches(const Walk& walk, const Launches& work, Interval3 gone, Intervention& out);
-// The launches of some report rows take `factor` of their time.
-void scale_row(const Facts& facts, std::size_t row, Interval3 factor, Intervention& out);
+// The launches of some report rows take `factor` of their time; `least` as edit::Scale has it.
+void scale_row(const Facts& facts, std::size_t row, Interval3 factor, Intervention& out,
+               double least = 0);
 edit::Scale scale_of(const Facts& facts, std::size_t row, Interval3 factor);
 
 // Labels of the kernels of some rows, each once.

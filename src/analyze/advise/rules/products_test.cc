@@ -128,6 +128,7 @@ TEST(Products, Float32ThatWaitsForMemoryMayBeShorter) {
   const Intervention* trade = trade_of(advice, "shorten_tensors");
   ASSERT_NE(trade, nullptr);
   EXPECT_NEAR(trade->saved_share.mid, 0.45, 0.02);
+  EXPECT_LE(trade->saved_share.high, 0.5);
   EXPECT_TRUE(tells(trade, "512.0 MiB, 256.0 MiB, 128.0 MiB"));
   EXPECT_FALSE(trade->guard.empty());
   EXPECT_EQ(trade->at, LossLevel::kRestructure);
@@ -151,8 +152,10 @@ TEST(Products, ALatencyBoundProductOnTheVectorUnitsIsNamed) {
   const Advice advice = in_rounds(
       counted_row(advised_row(kGemm, "", "", ""),
                   {{"gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed", 15},
+                   {"smsp__thread_inst_executed_per_inst_executed.ratio", 20},
                    {"sm__throughput.avg.pct_of_peak_sustained_elapsed", 30}}),
       1e6);
+  EXPECT_NE(find(advice, "unify_branches"), nullptr);
   EXPECT_TRUE(tells(find(advice, "tensor_cores"), "a product of f32 on the vector units"));
   // Too short to be worth it: an alert without a remedy is no tick.
   const Advice small = in_rounds(advised_row(kGemm, "", "", ""), 3'000);

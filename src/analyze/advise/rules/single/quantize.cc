@@ -51,7 +51,8 @@ void add_quantize(Walk& walk, Advice& advice) {
                         kernel.roof.compute_share >= kComputeUsed;
     if (!waits && !faster) continue;
     Intervention& out = waits ? vectors : products;
-    scale_row(facts, i, waits ? kShorter : kFaster, out);
+    const Interval3 factor = waits ? kShorter : kFaster;
+    scale_row(facts, i, factor, out, factor.high);
     name_kernel(kernel, out);
     out.evidence.push_back(
         {problem_text(kernel),

@@ -46,7 +46,7 @@ void add_shorten(Walk& walk, Advice& advice) {
   for (std::size_t i = 0; i < facts.rows.kernels.size(); ++i) {
     const KernelStat& kernel = facts.rows.kernels[i];
     if (!waits_for_memory(kernel)) continue;
-    scale_row(facts, i, kHalved, out);
+    scale_row(facts, i, kHalved, out, kHalved.high);
     name_kernel(kernel, out);
     ns += facts.in_unit(kernel.duration.total_ns());
     bytes += facts.in_unit(kernel.roof.bytes * kernel.duration.count());
