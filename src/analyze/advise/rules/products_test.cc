@@ -139,6 +139,29 @@ TEST(Products, Float32ThatWaitsForMemoryMayBeShorter) {
             nullptr);
 }
 
+// Where the host sets the pace, shorter types save nothing: no trade of 0 %.
+TEST(Products, ATradeThatSavesNothingIsNone) {
+  const auto advice_of = [](std::int64_t late) {
+    return Program()
+        .steps(kRounds,
+               [late](Program& program) {
+                 const auto run = [&](const KernelRow& row, double ns) {
+                   late > 0 ? program.late_kernel(row, ns, late) : program.kernel(row, ns);
+                 };
+                 for (int i = 0; i < 4; ++i) {
+                   run(pointwise_row("Exp", "n=67108864,inputs=1"), 125'000);
+                   run(advised_row("nvjet_tst_128x256_64x4_1x2_h_bz_NNT", "aten::mm",
+                                   "M=4096,N=4096,K=4096", "bf16"),
+                       178'000);
+                 }
+               })
+        .advice();
+  };
+  EXPECT_EQ(advice_of(0).trades.size(), 2u);
+  for (const Intervention& one : advice_of(400'000).trades)
+    EXPECT_GE(one.saved_share.mid, 0.01) << one.id;
+}
+
 TEST(Products, ALayoutIsRestructuring) {
   for (const Rule* rule : playbook())
     for (const Remedy& remedy : rule->remedies)
