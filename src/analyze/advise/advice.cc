@@ -175,6 +175,9 @@ Advice advise(const Profile& whole, const TimelineAnalysis& timeline,
   advice.small_ones = all - advice.interventions.size();
   advice.below_spread = drop_below_spread(facts, advice.interventions);
   rank(advice.interventions);
+  std::erase_if(advice.trades, [&](const Intervention& one) {  // what costs time gives memory
+    return one.saved_share.mid >= 0 && one.saved_share.mid < options.smallest;
+  });
   add_replay(facts, advice);
   judge_level(facts, advice);
   add_no_gain(facts, advice);

@@ -102,7 +102,7 @@ Json replay_json(const ReplayQuality& q) {
 // How many of the interventions carry over to other devices.
 Json portability_json(const Advice& advice) {
   Json out = Json::object({});
-  for (const std::string_view kind : {"api-independent", "cuda", "arch-specific"})
+  for (const std::string_view kind : {"api-independent", "cuda", "opencl", "arch-specific"})
     out.set(kind, static_cast<std::int64_t>(std::count_if(
                       advice.interventions.begin(), advice.interventions.end(),
                       [&](const Intervention& one) { return one.portability == kind; })));

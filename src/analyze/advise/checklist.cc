@@ -2,6 +2,7 @@
 // The workflow as a list with automatic ticks: what this profile was checked for, what was found,
 // and what could not be checked for lack of data.
 #include "analyze/advise/rules.h"
+#include "analyze/advise/rules/touch.h"
 #include "analyze/text/layout.h"
 #include "base/text.h"
 
@@ -13,6 +14,8 @@ namespace purlin::analyze {
 namespace {
 
 constexpr double kEnoughSteps = 10, kMostJudged = 0.5;
+constexpr double kManyOnVectors = 0.1;  // of the kernel time: from here on there is an alert
+constexpr double kLargeKernel = 0.05;   // of the kernel time
 
 enum class Needs { kKernels, kTimeline, kRoofs, kCounters };
 
@@ -39,7 +42,7 @@ constexpr Check kChecks[] = {
     {"divergence", "compute", "the threads of a warp take one branch", Needs::kCounters,
      "unify_branches"},
     {"precision", "compute", "the element type is as short as it may be", Needs::kRoofs,
-     "quantize|cast_weights_once"},
+     "quantize|cast_weights_once|shorten_tensors|tensor_cores"},
     {"occupancy", "occupancy", "enough warps fit on an SM", Needs::kKernels,
      "raise_occupancy|fewer_registers|remove_spills|even_blocks"},
     {"grid", "occupancy", "launches fill the device", Needs::kKernels,
@@ -89,6 +92,27 @@ const char* lacks(Needs needs) {
   return "";
 }
 
+// A product with an extent that is no multiple of 16 bytes; M alone only costs the last tile.
+std::string odd_product(const Facts& facts) {
+  for (std::size_t row = 0; row < facts.rows.kernels.size(); ++row) {
+    const KernelStat& kernel = facts.rows.kernels[row];
+    if (kernel.share < kLargeKernel) continue;
+    const auto& of_profile = facts.profile->kernels[facts.profile_rows(row).front()];
+    const std::string odd = misaligned_extent(touch_of(of_profile, kernel), 16);
+    if (!odd.empty() && !starts_with(odd, "M=")) return short_label(kernel) + ": " + odd;
+  }
+  return "";
+}
+
+// What was found, though no change answers it; "" for nothing.
+std::string unanswered(const Facts& facts, const Advice& advice, std::string_view check) {
+  if (check == "alignment") return odd_product(facts);
+  if (check == "tensor_cores" && advice.tensor.idle >= kManyOnVectors)
+    return fmt::format("products on the vector units take {:.0f}% of the kernel time",
+                       100 * advice.tensor.idle);
+  return "";
+}
+
 CheckItem tick(const Facts& facts, const Advice& advice, const Check& check) {
   CheckItem out{check.id, check.area, check.text, "done", "nothing found"};
   const auto ids = split(check.remedies, '|');
@@ -99,6 +123,11 @@ CheckItem tick(const Facts& facts, const Advice& advice, const Check& check) {
         out.why = fmt::format("{} saves {:.0f}%", one.id, 100 * one.saved_share.mid);
         return out;
       }
+  if (std::string why = unanswered(facts, advice, out.id); !why.empty()) {
+    out.state = "open";
+    out.why = std::move(why);
+    return out;
+  }
   if (has(facts, advice, check.needs)) return out;
   out.state = "unknown";
   out.why = lacks(check.needs);

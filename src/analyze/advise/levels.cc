@@ -77,7 +77,8 @@ LossLevel loss_level(const Intervention& one) {
     return LossLevel::kDataMovement;
   if (one.pillar == Pillar::kOverhead) return LossLevel::kScheduling;
   if (one.id == "reuse_data") return LossLevel::kTune;
-  if (one.level == Level::kAlgorithm || one.pillar == Pillar::kArithmeticIntensity)
+  if (one.id == "channels_last" || one.level == Level::kAlgorithm ||
+      one.pillar == Pillar::kArithmeticIntensity)
     return LossLevel::kRestructure;
   return LossLevel::kTune;
 }

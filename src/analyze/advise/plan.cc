@@ -24,10 +24,11 @@ class Planner {
   Planner(const Facts& facts, Advice& advice) : facts_(facts), advice_(advice) {}
 
   void run() {
-    for (Intervention& one : advice_.interventions) {
-      one.at = loss_level(one);
-      one.roi = 100 * one.saved_share.mid / effort_days(one.effort);
-    }
+    for (auto* list : {&advice_.interventions, &advice_.trades})
+      for (Intervention& one : *list) {
+        one.at = loss_level(one);
+        one.roi = 100 * one.saved_share.mid / effort_days(one.effort);
+      }
     std::vector<std::size_t> order(advice_.interventions.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {

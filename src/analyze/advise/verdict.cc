@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // At which level the time is: the schedule, the kernels' tuning, the algorithm, the hardware.
+#include "analyze/advise/plan.h"
 #include "analyze/advise/rules.h"
 #include "analyze/advise/rules/pricing.h"
 #include "analyze/text/layout.h"
@@ -14,6 +15,7 @@ namespace {
 
 // Of its roof: from here tuning pays little; below this a kernel is worth two- or threefold.
 constexpr double kDiminishingShare = 0.60, kTune = 0.30;
+constexpr double kRounding = 0.0005;  // durations are whole ns: what is shown as 60.0% is 60%
 constexpr double kMostlyIdle = 0.40, kSomeIdle = 0.15, kJudged = 0.20;
 constexpr double kAtTarget = 0.95, kNearlyAll = 0.80, kWorthIt = 0.05;
 constexpr double kRankWaits = 0.02;  // of the unit: worth a word
@@ -28,9 +30,10 @@ const Intervention* best(const Advice& advice, LossLevel level) {
 
 std::string candidate(const char* what, const Intervention* one) {
   if (one == nullptr) return fmt::format("{}: nothing found", what);
-  return fmt::format("{}: {} saves {:.0f}% ({:.0f} to {:.0f})", what, one->id,
-                     100 * one->saved_share.mid, 100 * one->saved_share.low,
-                     100 * one->saved_share.high);
+  return fmt::format("{}: {} saves {:.0f}% ({:.0f} to {:.0f}), {:.1f}% for a day of work", what,
+                     one->id, 100 * one->saved_share.mid, 100 * one->saved_share.low,
+                     100 * one->saved_share.high,
+                     100 * one->saved_share.mid / effort_days(one->effort));
 }
 
 // The level outside of the kernels that takes most: idle time, copies or collectives that nothing
@@ -204,7 +207,7 @@ void judge_level(const Facts& facts, Advice& advice) {
   } else if (advice.judged_share < kJudged) {
     advice.verdict = "unknown";
     advice.verdict_text = kernels + ": level not decided";
-  } else if (u >= kDiminishingShare) {
+  } else if (u >= kDiminishingShare - kRounding) {
     const bool hardware =
         at_target >= kNearlyAll * judged &&
         (advice.interventions.empty() || advice.interventions[0].saved_share.mid < kWorthIt);
@@ -214,7 +217,7 @@ void judge_level(const Facts& facts, Advice& advice) {
                     hardware ? "do less work, or take faster or more devices"
                              : "do less work or move less data") +
         idle_in_doubt(advice);
-  } else if (u < kTune) {
+  } else if (u < kTune - kRounding) {
     advice.verdict = "tune";
     advice.verdict_text =
         fmt::format("{}: two- or threefold is plausible, {:.1f} x the bound", kernels, 1 / u) +

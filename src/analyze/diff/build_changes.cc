@@ -11,6 +11,7 @@ namespace {
 
 constexpr double kOccupancyStep = 0.05;  // of the warp slots; less is the estimate's own error
 constexpr double kTensorStep = 0.05;
+constexpr double kRoofStep = 0.05;  // of the roof
 
 class BuildChanges {
  public:
@@ -28,6 +29,10 @@ class BuildChanges {
       out_.push_back(
           fmt::format("local memory {} -> {} B a thread", a_.local_bytes, b_.local_bytes));
     share("occupancy", a_.roof.occupancy_achieved, b_.roof.occupancy_achieved, kOccupancyStep);
+    if (a_.name.full != b_.name.full) {
+      share("arithmetic", a_.roof.compute_share, b_.roof.compute_share, kRoofStep);
+      share("bandwidth", a_.roof.memory_share, b_.roof.memory_share, kRoofStep);
+    }
     return std::move(out_);
   }
 

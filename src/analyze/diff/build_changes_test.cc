@@ -32,6 +32,20 @@ TEST(BuildChanges, WhatDiffersIsNamed) {
                                       "local memory 0 -> 32 B a thread", "occupancy 50% -> 25%"}));
 }
 
+// S81: of the same kernel the time says it, of two kernels the shares of the roofs compare them.
+TEST(BuildChanges, AnotherKernelHasItsRoofs) {
+  KernelStat a = made_up_kernel();
+  a.roof.compute_share = 0.09;
+  a.roof.memory_share = 0.02;
+  KernelStat b = a;
+  b.roof.compute_share = 0.78;
+  b.roof.memory_share = 0.17;
+  EXPECT_TRUE(build_changes(a, b).empty());
+  b.name.full = "another";
+  EXPECT_EQ(build_changes(a, b),
+            (std::vector<std::string>{"arithmetic 9% -> 78%", "bandwidth 2% -> 17%"}));
+}
+
 TEST(BuildChanges, WhatOneSideDoesNotKnowIsLeftOut) {
   KernelStat b = made_up_kernel();
   b.name.layout = "";

@@ -9,7 +9,7 @@ constexpr Interval3 kWhole = {1, 1, 1}, kNothingLeft = {0, 0, 0};
 struct Limit {
   void operator()(edit::Remove& edit) const { edit.gone = kWhole; }
   void operator()(edit::Scale& edit) const {
-    if (edit.factor.high <= 1) edit.factor = kNothingLeft;
+    if (edit.factor.high <= 1) edit.factor = {edit.least, edit.least, edit.least};
   }
   void operator()(edit::Replace& edit) const { edit.duration_ns = kNothingLeft; }
   void operator()(edit::RemoveCalls& edit) const { edit.gone = kWhole; }

@@ -47,10 +47,12 @@ struct Remove {
   Interval3 gone = {1, 1, 1};
 };
 
-// Durations times the factor. The host's part stays.
+// Durations times the factor. The host's part stays. `least` is the factor at the work's roof: no
+// doubt about the replay goes beyond it.
 struct Scale {
   Affected work;
   Interval3 factor;
+  double least = 0;
 };
 
 // Each group becomes one launch of `duration_ns`, in place of its first activity. The launches of

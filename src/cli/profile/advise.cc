@@ -163,7 +163,7 @@ class AdviseCommand : public Command {
     const analyze::TrackRecord& record = records.at(id_);
     context.print(fmt::format(
         "{}: predicted {:.1f}% ({:.1f} to {:.1f}), measured {:.1f}%: {} the interval\n"
-        "{} of {} are in their interval; recorded in {}\n",
+        "in the interval so far: {} of {}; recorded in {}\n",
         id_, 100 * outcome.predicted.mid, 100 * outcome.predicted.low, 100 * outcome.predicted.high,
         100 * outcome.measured, outcome.inside() ? "inside" : "outside", record.inside,
         counted(record.outcomes, "outcome"), outcomes_path()));

@@ -22,6 +22,7 @@ constexpr double kWideRequest = 16, kNarrowRequest = 4;  // sectors: 16 and 4 by
 constexpr double kWideLoads = 12;                        // sectors of a load request
 constexpr double kDiverged = 24;                         // threads per instruction, of 32
 constexpr std::size_t kKernelsNamed = 8;
+constexpr std::size_t kOneProblem = 2;  // lines of evidence of the first problem of a kernel
 
 class KernelRules {
  public:
@@ -71,11 +72,29 @@ class KernelRules {
     out.most += facts_.in_unit(total(at(row))) * facts_.exposed[row].high;
     return out;
   }
-  void add(Found& to, std::size_t row, Interval3 saved_total, std::string_view confidence) {
+  // `roof` where the high saving is at most what the kernel's roofs leave.
+  void add(Found& to, std::size_t row, Interval3 saved_total, std::string_view confidence,
+           bool roof = false) {
     to.saved = to.saved + facts_.end_to_end(row, saved_total);
-    to.out.change.edits.emplace_back(scale_of(facts_, row, left_of(at(row), saved_total)));
+    edit::Scale scale = scale_of(facts_, row, left_of(at(row), saved_total));
+    if (roof) scale.least = std::max(0.0, std::min(at(row).roof.utilization, scale.factor.high));
+    to.out.change.edits.emplace_back(std::move(scale));
     // The weakest of what is added up.
     if (to.out.confidence.empty() || to.out.confidence < confidence) to.out.confidence = confidence;
+  }
+  // A product reads each operand once for each tile: what it does for a byte grows with the tile.
+  void tiling(Found& to, const KernelStat& kernel) const {
+    const double size = bytes_per_element(kernel.dtype);
+    const double bandwidth = facts_.bandwidth_of(kernel);
+    if (kernel.name.op_class != "gemm" || from_library(kernel) || size <= 0 || bandwidth <= 0 ||
+        kernel.roof.utilization >= kDiminishing || to.out.evidence.size() > kOneProblem)
+      return;
+    const Peaks peaks = peaks_of(facts_, kernel, kernel.dtype);
+    evidence(to, "FLOP/B without tiles, in tiles of 32 x 32, of 128 x 128",
+             fmt::format("{:.2f}, {:.0f}, {:.0f}; the ridge is at {:.0f}",
+                         tile_intensity(1, 1, size), tile_intensity(32, 32, size),
+                         tile_intensity(128, 128, size), peaks.flops / bandwidth),
+             "shape model");
   }
   // What a saving leaves of a row's time.
   static Interval3 left_of(const KernelStat& kernel, Interval3 saved) {
@@ -98,8 +117,10 @@ class KernelRules {
 
   void look_at(std::size_t row) {
     const KernelStat& kernel = at(row);
-    if (coalescing(row)) return;
-    if (divergence(row)) return;
+    if (coalescing(row) || divergence(row)) {
+      tensor_cores_by_name(row);
+      return;
+    }
     if (kernel.roof.utilization <= 0) {
       tensor_cores_by_name(row);
       return;
@@ -111,6 +132,8 @@ class KernelRules {
       case Bound::kCompute:
         return compute(row);
       case Bound::kLatency:
+        tensor_cores_by_name(row);
+        return;
       case Bound::kUnknown:
         return;
     }
@@ -121,12 +144,6 @@ class KernelRules {
     const double t = total(kernel);
     const double model = t * target_of(kernel.roof, facts_.targets).saved_share;
     return bounded(kept * model, t * (1 - kernel.roof.utilization));
-  }
-
-  static double sectors_per_load(const KernelStat& kernel) {
-    const auto sectors = counter(kernel, "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum");
-    const auto requests = counter(kernel, "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum");
-    return sectors && requests && *requests > 0 ? *sectors / *requests : 0;
   }
 
   void memory(std::size_t row) {
@@ -162,7 +179,8 @@ class KernelRules {
     add(to, row, to_target(kernel, kept),
         roof.bytes_from == Provenance::kCounter ? "B"
         : cached || heavy                       ? "D"
-                                                : "C");
+                                                : "C",
+        !cached);
   }
 
   void excess(std::size_t row) {
@@ -182,7 +200,7 @@ class KernelRules {
     };
     const double most = t - after(left, 1),
                  mid = t - after(0.5 * (left + 1), facts_.targets.memory);
-    add(to, row, bounded({kStallModel.low * mid, mid, most}, most), "A");
+    add(to, row, bounded({kStallModel.low * mid, mid, most}, most), "A", true);
   }
 
   bool coalescing(std::size_t row) {
@@ -260,6 +278,12 @@ class KernelRules {
         fmt::format("{} on the vector units: {} of f32, {} of {}", si(roof.flops_per_s, "FLOP/s"),
                     percent(roof.utilization), percent(roof.tensor_share), roof.tensor_ceiling),
         roof.flops_from == Provenance::kCounter ? "counters" : "shape model");
+    if (roof.bytes > 0 && to.out.evidence.size() == 1)
+      evidence(to, "bytes of a launch in 32, 16 and 8 bits",
+               fmt::format("{}, {}, {}", format_bytes(roof.bytes), format_bytes(roof.bytes / 2),
+                           format_bytes(roof.bytes / 4)),
+               "shape model");
+    tiling(to, kernel);
     const Touch product =
         touch_of(facts_.profile->kernels[facts_.profile_rows(row).front()], kernel);
     if (const std::string odd = misaligned_extent(product, 16); !odd.empty())
@@ -273,7 +297,7 @@ class KernelRules {
       to.out.assumptions.push_back(
           fmt::format("mid: {} at {:.2f} of its peak; high: 16 bits at their roof; low: 0.3 of mid",
                       tensor->name, facts_.targets.compute));
-    add(to, row, Interval3{0.3 * mid, mid, high} * count, "B");
+    add(to, row, Interval3{0.3 * mid, mid, high} * count, "B", true);
   }
 
   // The name says vector units, but not how much work it is: at least as much is left as the
@@ -317,10 +341,11 @@ class KernelRules {
           fmt::format("{} theoretical, limited by {}", percent(kernel.roof.occupancy_theoretical),
                       clean(kernel.roof.occupancy_limiter)),
           "launch");
+    tiling(to, kernel);
     if (to.out.assumptions.empty())
       to.out.assumptions.emplace_back(
           "a better variant at this shape may not exist, so the low estimate is 0");
-    add(to, row, to_target(kernel, {0, 0.3, 1}), "C");
+    add(to, row, to_target(kernel, {0, 0.3, 1}), "C", true);
   }
 
   void finish(Found found) {

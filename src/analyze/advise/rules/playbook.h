@@ -20,6 +20,7 @@ void add_playbook(const Facts& facts, Advice& advice);
 
 extern const Rule kAttentionRule, kOptimizerRule, kRecomputeRule, kReduceRule, kReuseRule,
     kBatchRule, kCastRule, kEpilogueRule, kFusionRule, kLayoutRule, kAlignRule, kGatherRule,
-    kGridRule, kQuantizeRule, kAllocationRule, kRoundTripRule, kPersistentRule, kCounterRule;
+    kGridRule, kQuantizeRule, kShortenRule, kAllocationRule, kRoundTripRule, kPersistentRule,
+    kCounterRule;
 
 }  // namespace purlin::analyze

@@ -74,7 +74,11 @@ Peaks peaks_of(const Facts& facts, const KernelStat& kernel, std::string_view dt
   Peaks out;
   const Ceilings* ceilings = facts.ceilings_of(kernel);
   if (ceilings == nullptr) return out;
-  if (const Ceiling* peak = ceilings->compute_for(dtype, true)) out.flops = peak->peak;
+  // On the tensor cores, products of float32 are TF32.
+  const bool tf32 = dtype == "f32" && kernel.name.tensor == TensorCores::kYes;
+  const Ceiling* peak = tf32 ? tensor_ceiling_for_f32(*ceilings) : nullptr;
+  if (peak == nullptr) peak = ceilings->compute_for(dtype, true);
+  if (peak != nullptr) out.flops = peak->peak;
   out.bandwidth = facts.bandwidth_of(kernel);
   out.l2_bytes = ceilings->l2_bytes;
   return out;
@@ -144,11 +148,14 @@ void remove_launches(const Walk& walk, const Launches& work, Interval3 gone, Int
   out.change.edits.emplace_back(edit::Remove{Affected::of(work), gone});
 }
 
-void scale_row(const Facts& facts, std::size_t row, Interval3 factor, Intervention& out) {
+void scale_row(const Facts& facts, std::size_t row, Interval3 factor, Intervention& out,
+               double least) {
   const double t = facts.rows.kernels[row].duration.total_ns();
   const Interval3 saved = {t * (1 - factor.low), t * (1 - factor.mid), t * (1 - factor.high)};
   out.saved_ns = facts.capped(out.saved_ns + facts.end_to_end(row, saved));
-  out.change.edits.emplace_back(scale_of(facts, row, factor));
+  edit::Scale scale = scale_of(facts, row, factor);
+  scale.least = least;
+  out.change.edits.emplace_back(std::move(scale));
 }
 
 edit::Scale scale_of(const Facts& facts, std::size_t row, Interval3 factor) {
@@ -177,6 +184,15 @@ double most_by_tuning(const KernelStat& kernel) { return 1 - kernel.roof.launch_
 bool from_library(const KernelStat& kernel) {
   const std::string_view family = kernel.name.family;
   return family == "cublas" || family == "cudnn" || family == "rocblas" || family == "miopen";
+}
+
+double sectors_per_load(const KernelStat& kernel) {
+  double sectors = 0, requests = 0;
+  for (const Counter& one : kernel.counters) {
+    if (one.name == "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum") sectors = one.value;
+    if (one.name == "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum") requests = one.value;
+  }
+  return sectors > 0 && requests > 0 ? sectors / requests : 0;
 }
 
 int architecture_number(std::string_view arch) {

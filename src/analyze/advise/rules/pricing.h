@@ -30,8 +30,9 @@ void become(const Facts& facts, const Chain& chain, Interval3 after_ns, double l
             Intervention& out);
 // Some launches, the host's part included, go: the share `gone` of each.
 void remove_launches(const Walk& walk, const Launches& work, Interval3 gone, Intervention& out);
-// The launches of some report rows take `factor` of their time.
-void scale_row(const Facts& facts, std::size_t row, Interval3 factor, Intervention& out);
+// The launches of some report rows take `factor` of their time; `least` as edit::Scale has it.
+void scale_row(const Facts& facts, std::size_t row, Interval3 factor, Intervention& out,
+               double least = 0);
 edit::Scale scale_of(const Facts& facts, std::size_t row, Interval3 factor);
 
 // Labels of the kernels of some rows, each once.
@@ -42,6 +43,8 @@ void name_kernel(const KernelStat& kernel, Intervention& out);
 bool is_short_launch(const KernelStat& kernel);
 double most_by_tuning(const KernelStat& kernel);
 bool from_library(const KernelStat& kernel);
+// Sectors of a load from global memory: 4 with 4 bytes a thread, 16 with 16; 0: not counted.
+double sectors_per_load(const KernelStat& kernel);
 int architecture_number(std::string_view arch);  // "sm_90" -> 90, 0 for what is none
 std::string a_unit(const Facts& facts);          // " a step", ""
 double in_one_unit(const Facts& facts, double total);

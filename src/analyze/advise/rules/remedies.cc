@@ -127,7 +127,9 @@ constexpr Remedy kRemedies[] = {
      "float32's range and 8 bits of precision"},
     {"tune_kernel", "Tune the kernel or take another implementation", kOccupancy, kTuning,
      "compute", "days", "low", kAny, "kernel",
-     "purlin tune SPEC over tile, stages and warps at this shape|"
+     "purlin tune SPEC over tile, stages and warps at this shape; purlin init writes the SPEC of "
+     "an "
+     "own kernel, purlin backlog --profile queues it with the shapes of this profile|"
      "CUDA: another backend, such as cuBLASLt, CUTLASS, Triton or a newer cuDNN|"
      "OpenCL: CLBlast, tuned for this device",
      ""},

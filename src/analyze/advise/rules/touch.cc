@@ -90,6 +90,10 @@ double padded_extent(double extent, const Touch& product, double bytes) {
   return std::ceil(extent / step) * step;
 }
 
+double tile_intensity(double rows, double columns, double element_bytes) {
+  return 2 / (element_bytes * (1 / rows + 1 / columns));
+}
+
 std::string misaligned_extent(const Touch& product, double bytes) {
   if (product.kind != TouchKind::kProduct) return "";
   for (const auto& [name, extent] :

@@ -59,5 +59,7 @@ Touch touch_of(const KernelRow& row, const KernelStat& stat);
 // K before N before M. "" where all are.
 std::string misaligned_extent(const Touch& product, double bytes);
 double padded_extent(double extent, const Touch& product, double bytes);
+// FLOP/B of a product that reads both operands again for each tile of its result.
+double tile_intensity(double rows, double columns, double element_bytes);
 
 }  // namespace purlin::analyze

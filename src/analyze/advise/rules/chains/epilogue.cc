@@ -65,10 +65,19 @@ class Epilogue {
            walk_.touch(run[end]).n == product.n && walk_.touch(run[end]).inputs >= 1 &&
            walk_.touch(run[end]).inputs <= 2)
       ++end;
-    if (end == at + 1) return;
+    if (end == at + 1 || !pays(run, at, end)) return;
     const std::span<const std::uint32_t> group{run.data() + at, end - at};
     walk_.take(group);
     chains_.add(group);
+  }
+
+  // The pointwise kernels take more than the epilogue costs the product. Else they stay for a
+  // separate chain.
+  bool pays(const Launches& run, std::size_t product, std::size_t end) const {
+    const auto mean = [&](std::size_t i) { return walk_.stat(run[i]).duration.mean_ns(); };
+    double pointwise = 0;
+    for (std::size_t i = product + 1; i < end; ++i) pointwise += mean(i);
+    return pointwise > (kProductAfter.mid - 1) * mean(product);
   }
 
   EpilogueBytes bytes_of(const Chain& chain) const {
@@ -119,12 +128,16 @@ class Epilogue {
     for (const std::uint32_t row : chain.rows)
       now += roof_ns(peaks, walk_.row_touch(row).flops(), walk_.row_touch(row).bytes(), 1, 1);
     const double fused = roof_ns(peaks, product.flops(), bytes.fused, 1, 1);
+    const double ridge = peaks.flops / peaks.bandwidth;
+    const double before = product.flops() / bytes.now, after = product.flops() / bytes.fused;
     out.evidence.push_back(
         {"every kernel at its roof",
          fmt::format("{:.1f} us now, {:.1f} us fused; {:.0f} and {:.0f} FLOP/B, the ridge is at "
-                     "{:.0f}",
-                     now / 1e3, fused / 1e3, product.flops() / bytes.now,
-                     product.flops() / bytes.fused, peaks.flops / peaks.bandwidth),
+                     "{:.0f}{}",
+                     now / 1e3, fused / 1e3, before, after, ridge,
+                     before < ridge && after >= ridge
+                         ? ": memory-bound in all now, compute-bound fused"
+                         : ""),
          "shape model"});
   }
 

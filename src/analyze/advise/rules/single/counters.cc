@@ -209,6 +209,9 @@ class CounterRules {
       evidence.push_back({"L2 hit rate", fmt::format("{:.0f}%", *hits), "counters"});
     if (kernel_.roof.occupancy_measured)
       evidence.push_back({"occupancy", percent(kernel_.roof.occupancy_achieved), "counters"});
+    if (const double sectors = sectors_per_load(kernel_); sectors > 0)
+      evidence.push_back({"sectors of a load request, 16 with 16 bytes a thread",
+                          fmt::format("{:.1f}", sectors), "counters"});
     add(kCounters[5], 1 - memory, std::move(evidence), figures.compute_busy ? "C" : "D");
   }
   // Samples of stalls say more: they have separate rules.

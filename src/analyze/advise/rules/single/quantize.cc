@@ -51,13 +51,13 @@ void add_quantize(Walk& walk, Advice& advice) {
                         kernel.roof.compute_share >= kComputeUsed;
     if (!waits && !faster) continue;
     Intervention& out = waits ? vectors : products;
-    scale_row(facts, i, waits ? kShorter : kFaster, out);
+    const Interval3 factor = waits ? kShorter : kFaster;
+    scale_row(facts, i, factor, out, factor.high);
     name_kernel(kernel, out);
     out.evidence.push_back(
         {problem_text(kernel),
-         waits ? fmt::format("{} of weights for {:.0f} rows, at {} of the bandwidth",
-                             format_bytes(weights), touch.vectors(),
-                             percent(kernel.roof.memory_share))
+         waits ? fmt::format("{} of weights for {}, at {} of the bandwidth", format_bytes(weights),
+                             counted(touch.vectors(), "row"), percent(kernel.roof.memory_share))
                : fmt::format("at {} of its roof; 8 bits have twice the peak",
                              percent(kernel.roof.utilization)),
          "shape model"});
