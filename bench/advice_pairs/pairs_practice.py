@@ -527,7 +527,7 @@ def messages_along_unsorted_edges():
 
 @pair("keep_on_device", "reuse_result", "remove_copies")
 def mask_sent_for_each_layer():
-    mask = torch.ones(2048, 2048).tril()
+    mask = torch.ones(2048, 2048).tril().to(BF16)
     on_device = mask.to(GPU)
     x0, w = rand(2048, 2048, dtype=BF16), weight(2048, 2048, BF16)
 
