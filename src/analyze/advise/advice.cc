@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyze/advise/advice.h"
 
+#include "analyze/advise/learn/margins.h"
 #include "analyze/advise/rules.h"
 #include "analyze/advise/rules/pricing.h"
 #include "analyze/phase/slice.h"
@@ -35,10 +36,16 @@ void apply_records(const TrackRecords& records, const Unit& unit,
   }
 }
 
+// What a saving is worth for its work: days must save twice as much as hours, weeks four times.
+double worth(const Intervention& one) {
+  const double factor = one.effort == "hours" ? 1 : one.effort == "days" ? 0.5 : 0.25;
+  return factor * one.saved_ns.mid;
+}
+
 bool before(const Intervention& a, const Intervention& b) {
   // Within a hundredth of each other, estimates are equal; the level decides.
-  const double least = std::max(a.saved_ns.mid, b.saved_ns.mid) * 0.01;
-  if (std::abs(a.saved_ns.mid - b.saved_ns.mid) > least) return a.saved_ns.mid > b.saved_ns.mid;
+  const double one = worth(a), other = worth(b);
+  if (std::abs(one - other) > 0.01 * std::max(one, other)) return one > other;
   return a.level < b.level;
 }
 
@@ -136,7 +143,7 @@ std::string section_of(std::string_view remedy) {
 void rank(std::vector<Intervention>& interventions) {
   std::stable_sort(
       interventions.begin(), interventions.end(),
-      [](const Intervention& a, const Intervention& b) { return a.saved_ns.mid > b.saved_ns.mid; });
+      [](const Intervention& a, const Intervention& b) { return worth(a) > worth(b); });
   for (std::size_t i = 1; i < interventions.size(); ++i)
     for (std::size_t k = i; k > 0 && before(interventions[k], interventions[k - 1]); --k)
       std::swap(interventions[k], interventions[k - 1]);
@@ -167,6 +174,10 @@ Advice advise(const Profile& whole, const TimelineAnalysis& timeline,
   join_alike(advice.trades);
   add_savings(facts, advice.interventions);
   add_savings(facts, advice.trades);
+  for (std::vector<Intervention>* list : {&advice.interventions, &advice.trades})
+    for (Intervention& one : *list)
+      if (one.saved_share.mid > 0)
+        widen(margin_of(one.id), facts.unit.baseline_ns.mid, one.saved_share, one.saved_ns);
   if (options.records != nullptr) apply_records(*options.records, facts.unit, advice.interventions);
   const std::size_t all = advice.interventions.size();
   std::erase_if(advice.interventions, [&](const Intervention& one) {

@@ -52,6 +52,7 @@ struct Intervention {
   std::string regime;                  // "memory", "compute", "latency", "host"
   std::vector<std::string> kernels;    // labels, heaviest first; empty: not about kernels
   double kernels_left_out = 0;         // beyond those
+  bool together = false;               // one change of the program covers all of its id
   // Where it is not empty and the host's calls are known, replay computes the saving from it;
   // what the rule put into saved_ns counts elsewhere.
   Change change;

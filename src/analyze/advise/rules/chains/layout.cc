@@ -49,11 +49,12 @@ bool between_layouts(const KernelStat& kernel) {
       [&](std::string_view word) { return kernel.name.full.find(word) != std::string::npos; });
 }
 
-// A batch norm over images in planes (NCHW) that is not cuDNN's.
+// A batch norm over images in planes (NCHW): PyTorch's own, or cuDNN's that knows no other layout.
 bool norm_over_planes(const KernelStat& kernel) {
   const std::string& name = kernel.name.full;
-  return name.find("batch_norm") != std::string::npos && !between_layouts(kernel) &&
-         name.find("channels_last") == std::string::npos && name.find("cudnn") == std::string::npos;
+  const auto has = [&](std::string_view word) { return name.find(word) != std::string::npos; };
+  if (has("bn_fw_") || has("bn_bw_")) return !has("NHWC") && !has("nhwc");
+  return has("batch_norm") && !between_layouts(kernel) && !has("channels_last") && !has("cudnn");
 }
 
 // What such a norm gains: shares of its time.
