@@ -36,10 +36,17 @@ void apply_records(const TrackRecords& records, const Unit& unit,
   }
 }
 
-// What a saving is worth for its work: days must save twice as much as hours, weeks four times.
-double worth(const Intervention& one) {
-  const double factor = one.effort == "hours" ? 1 : one.effort == "days" ? 0.5 : 0.25;
-  return factor * one.saved_ns.mid;
+// Amdahl bounds what shorter kernels save. What removes or moves work changes more than them.
+bool shortens_only(const Change& change) {
+  return std::all_of(change.edits.begin(), change.edits.end(),
+                     [](const Edit& edit) { return std::holds_alternative<edit::Scale>(edit); });
+}
+
+void add_margin(const Unit& unit, Intervention& one) {
+  if (one.saved_share.mid <= 0) return;
+  Margin margin = margin_of(one.id);
+  if (one.estimate != "replay" || shortens_only(one.change)) margin.above = 0;
+  widen(margin, unit.baseline_ns.mid, one.saved_share, one.saved_ns);
 }
 
 bool before(const Intervention& a, const Intervention& b) {
@@ -133,6 +140,11 @@ std::string reason_for_nothing(const Facts& facts, const Advice& advice) {
 
 }  // namespace
 
+double worth(const Intervention& one) {
+  const double factor = one.effort == "hours" ? 1 : one.effort == "days" ? 0.5 : 0.25;
+  return factor * (one.alternative ? 0.5 : 1) * one.saved_ns.mid;
+}
+
 std::string section_of(std::string_view remedy) {
   std::string anchor(remedy);
   std::replace(anchor.begin(), anchor.end(), '_', '-');
@@ -175,9 +187,7 @@ Advice advise(const Profile& whole, const TimelineAnalysis& timeline,
   add_savings(facts, advice.interventions);
   add_savings(facts, advice.trades);
   for (std::vector<Intervention>* list : {&advice.interventions, &advice.trades})
-    for (Intervention& one : *list)
-      if (one.saved_share.mid > 0)
-        widen(margin_of(one.id), facts.unit.baseline_ns.mid, one.saved_share, one.saved_ns);
+    for (Intervention& one : *list) add_margin(facts.unit, one);
   if (options.records != nullptr) apply_records(*options.records, facts.unit, advice.interventions);
   const std::size_t all = advice.interventions.size();
   std::erase_if(advice.interventions, [&](const Intervention& one) {

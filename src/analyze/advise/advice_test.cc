@@ -2,6 +2,7 @@
 // Synthetic profiles whose right answer is known. Savings against reality: measured_test.cc.
 #include "analyze/advise/advice.h"
 
+#include "analyze/advise/learn/margins.h"
 #include "analyze/advise/rules.h"
 #include "analyze/advise/rules/remedies.h"
 #include "analyze/advise/testing.h"
@@ -145,6 +146,23 @@ TEST(Advise, TiesAreOrderedByLevel) {
   for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i].level, expected[i]) << i;
 }
 
+// S17: the same saving in a tenth of the time comes first, and an alternative after both.
+TEST(Advise, WhatTakesLessWorkComesFirst) {
+  std::vector<Intervention> all(4);
+  const char* efforts[] = {"weeks", "days", "hours", "hours"};
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i].effort = efforts[i];
+    all[i].saved_ns.mid = 1000;
+  }
+  all[3].alternative = true;
+  all[1].saved_ns.mid = 1500;
+  rank(all);
+  EXPECT_EQ(all[0].effort, "hours");
+  EXPECT_EQ(all[1].effort, "days");
+  EXPECT_TRUE(all[2].alternative);
+  EXPECT_EQ(all[3].effort, "weeks");
+}
+
 // S43: a wait after each kernel is counted, and the idle time it explains is named.
 TEST(Advise, WaitsOfTheHostAreCountedAndPriced) {
   Program program;
@@ -268,7 +286,7 @@ TEST(Advise, EveryInterventionIsCompleteAndBounded) {
     }
     program.kernel(pointwise("void a(float*)"), pointwise_ns(0.5));
     const Advice advice = program.advice();
-    double last = 2;
+    double last = 1e18;
     for (const Intervention& one : advice.interventions) {
       seen.insert(one.id);
       EXPECT_FALSE(one.evidence.empty()) << one.id;
@@ -279,8 +297,8 @@ TEST(Advise, EveryInterventionIsCompleteAndBounded) {
       EXPECT_LE(one.saved_share.low, one.saved_share.mid);
       EXPECT_LE(one.saved_share.mid, one.saved_share.high);
       EXPECT_LE(one.saved_share.high, 1);
-      EXPECT_LE(one.saved_share.mid, last * 1.02 + 1e-9);
-      last = one.saved_share.mid;
+      EXPECT_LE(worth(one), last * 1.02 + 1e-9);
+      last = worth(one);
     }
     const Profile& profile = program.profile();
     double kernel_ns = 0;
@@ -292,7 +310,9 @@ TEST(Advise, EveryInterventionIsCompleteAndBounded) {
         for (const KernelStat& kernel : rows.kernels)
           if (std::find(one.kernels.begin(), one.kernels.end(), kernel.label) != one.kernels.end())
             owned += kernel.duration.total_ns();
-        EXPECT_LE(one.saved_ns.high, owned * 1.0001) << one.id;
+        // What removes launches has a margin for the host's time that they take.
+        const double margin = margin_of(one.id).above * advice.unit.baseline_ns.mid;
+        EXPECT_LE(one.saved_ns.high, owned * 1.0001 + margin) << one.id;
       }
   }
   EXPECT_GE(seen.size(), 5u);

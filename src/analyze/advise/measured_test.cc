@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 namespace purlin::analyze {
@@ -62,9 +63,13 @@ TEST(MeasuredAdvice, AGraphForALaunchBoundDecoder) {
   const Json truth = measured("graphs_decode");
   const Advice advice = advice_of(std::string(kTraces) + "kineto_h200_decode_before.json.gz");
   EXPECT_EQ(advice.verdict, "scheduling");
-  ASSERT_EQ(advice.interventions.size(), 1u);  // the host sets the pace: no kernel is blamed
-  const Intervention& graph = advice.interventions[0];
-  EXPECT_EQ(graph.id, "cuda_graphs");
+  const auto found = std::find_if(advice.interventions.begin(), advice.interventions.end(),
+                                  [](const Intervention& one) { return one.id == "cuda_graphs"; });
+  ASSERT_NE(found, advice.interventions.end());
+  const Intervention& graph = *found;
+  // The host sets the pace: no kernel is blamed, and the other ways to relieve it come along.
+  for (const Intervention& one : advice.interventions)
+    EXPECT_TRUE(one.regime == "host" || one.id == "compile_model") << one.id;
   const double before = truth["before_ms"].as_double() * 1e6;
   const double saved = truth["saved_ms"].as_double() * 1e6;
   expect_holds(graph.saved_ns, saved);

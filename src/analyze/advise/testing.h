@@ -75,6 +75,10 @@ class Program {
     }
     return *this;
   }
+  Program& work(std::int64_t ns) {  // of the host, outside of calls
+    host_ += ns;
+    return *this;
+  }
   // A framework's op on the host, now.
   Program& op(const char* name) {
     builder_.op(name, host_, 500);

@@ -44,9 +44,10 @@ constexpr RemedyCase kSentAgain = {
 constexpr std::uint64_t kLarge = 64 * 1024;  // bytes
 constexpr std::size_t kFewestTrips = 3;
 
-constexpr double kLeastHandled = 0.05;  // of the unit, that the host works on the array
+constexpr Interval3 kGone = {0.5, 0.95, 1};  // of the copies
+constexpr double kLeastHandled = 0.05;       // of the unit, that the host works on the array
 // What the device takes for the host's work on the array: of the host's time.
-constexpr Interval3 kOnDevice = {0.7, 0.15, 0.02};
+constexpr Interval3 kOnDevice = {0.7, 0.05, 0.01};
 
 struct Trips {  // copies of one size between the host and one device
   Launches out, back;
@@ -153,7 +154,21 @@ class RoundTrips {
 
   void add(const char* what, Launches work, double bytes, const std::vector<Handled>& handled) {
     Intervention out = from_remedy(kRoundTrip);
-    remove_launches(walk_, work, {0.5, 0.95, 1}, out);
+    // The host's time before a copy back is its work on the array, which has its own factor.
+    Launches back;
+    for (const Handled& one : handled) back.push_back(one.back);
+    Launches removed;
+    for (const std::uint32_t one : work)
+      if (std::find(back.begin(), back.end(), one) == back.end()) removed.push_back(one);
+    remove_launches(walk_, removed, kGone, out);
+    out.saved_ns = out.saved_ns + kGone * in_one_unit(facts_, walk_.duration(back));
+    if (!back.empty()) {
+      edit::RemoveCalls calls{{}, kGone};
+      for (const std::uint32_t one : back) calls.calls.push_back(walk_.at(one).call);
+      out.change.edits.emplace_back(std::move(calls));
+      out.change.edits.emplace_back(
+          edit::Scale{Affected::of(back), {1 - kGone.low, 1 - kGone.mid, 1 - kGone.high}});
+    }
     // Around the copies the device waits for the host to handle the array.
     edit::ScaleHost host{kOnDevice, {}, kNone};
     double idle = 0;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A PyTorch program that runs op by op, compiled: between two products, convolutions or other
-// kernels of a library, all light kernels become one, the casts among them too, and the host
-// launches what is left from one call.
+// A PyTorch program that runs op by op, compiled. Between kernels of libraries, all light kernels
+// become one, casts too. The host launches the rest from one call.
 #include "analyze/advise/rules/playbook.h"
 #include "analyze/advise/rules/pricing.h"
 #include "analyze/text/layout.h"
@@ -33,7 +32,7 @@ constexpr Remedy kCompile = {
     "the first steps compile; rounding may differ where intermediate results were stored in 16 "
     "bits"};
 
-// What a library or an earlier compilation runs stays a launch of its own.
+// All else stays a separate launch.
 constexpr std::string_view kLight[] = {"elementwise", "copy",    "reduction", "softmax",
                                        "norm",        "dropout", "layout"};
 constexpr std::string_view kCompiled[] = {"Torch-Compiled Region", "CompiledFxGraph",
@@ -45,7 +44,10 @@ constexpr double kMostBreaks = 2;  // a step: a loss that is read at its end is 
 // backward pass stays.
 constexpr Interval3 kWriteGone = {0, 0.6, 1}, kReadGone = {0.5, 1, 1};
 constexpr Interval3 kUntold = {0.95, 0.5, 0.15};  // of the time, where the shape is not known
-constexpr double kCompiledMemory = 0.7;              // of the bandwidth; high: the target
+constexpr Interval3 kFewBlocks = {1, 0.9,
+                                  0.5};   // of the time of launches that do not fill the device
+constexpr std::size_t kInOneKernel = 16;  // launches at most, that become one
+constexpr double kCompiledMemory = 0.7;   // of the bandwidth; high: the target
 // Of the host's time that is left: guards and the run time of the compiled graph against the
 // dispatch of each op. Nine programs on an H100 (bench/results/advice_pairs.md): in training a
 // small model became slower.
@@ -84,7 +86,7 @@ class Compile {
                         });
   }
 
-  // A compiled model leaves the optimizer as it is.
+  // A compiled model leaves the optimizer unchanged.
   void find_optimizer() {
     for (const Range& range : timeline().ranges)
       if (starts_with(name_in(timeline(), range.name), "Optimizer.step#"))
@@ -122,7 +124,9 @@ class Compile {
       const Touch& touch = walk_.touch(launches[i]);
       joins = joins || touch.kind != TouchKind::kPointwise || (i > 0 && touch.inputs >= 2);
     }
-    if (distinct.size() >= 3 || (distinct.size() == 2 && joins)) chains_.add(launches);
+    if (distinct.size() < 2 || (distinct.size() == 2 && !joins)) return;
+    for (std::size_t at = 0; at + 1 < launches.size(); at += kInOneKernel)
+      chains_.add(launches.subspan(at, std::min(kInOneKernel, launches.size() - at)));
   }
 
   // What is left of a group's time in each scenario: its traffic without what goes from one kernel
@@ -133,6 +137,10 @@ class Compile {
     for (std::size_t i = 0; i < chain.rows.size(); ++i) {
       const double ns = facts_.profile->kernels[chain.rows[i]].duration.mean_ns();
       const Touch& touch = walk_.row_touch(chain.rows[i]);
+      if (few_blocks(facts_.profile->kernels[chain.rows[i]])) {
+        left = left + kFewBlocks * ns;
+        continue;
+      }
       if (!touch.light() || touch.bytes() <= 0) {
         left = left + kUntold * ns;
         continue;
@@ -154,8 +162,15 @@ class Compile {
     const auto at = [&](double moved, double share) {
       return std::min(known, moved / (bandwidth * share) * 1e9);
     };
-    return left +
-           Interval3{bytes.low, at(bytes.mid, kCompiledMemory), at(bytes.high, facts_.targets.memory)};
+    return left + Interval3{bytes.low, at(bytes.mid, kCompiledMemory),
+                            at(bytes.high, facts_.targets.memory)};
+  }
+  // Another grid is another change.
+  bool few_blocks(const KernelRow& row) const {
+    const auto& devices = facts_.profile->environment.devices;
+    const double units = devices.empty() ? 0 : static_cast<double>(devices.front().compute_units);
+    return row.duration.mean_ns() > kShortLaunch &&
+           static_cast<double>(row.launch.blocks()) < 0.75 * units;
   }
   // Whether the next kernel of the group may read what this one writes.
   bool passes(const Chain& chain, std::size_t at) const {
@@ -219,7 +234,7 @@ class Compile {
                             fmt::format("{:.1f}{}", breaks, a_unit(facts_)), "timeline"});
     out.assumptions.push_back(fmt::format(
         "the host's time outside of the optimizer becomes {:.2f}, {:.2f} or {:.2f} of what it is, "
-        "besides the launches that go",
+        "after the launches that go",
         host_left.low, host_left.mid, host_left.high));
     out.assumptions.emplace_back(
         "the forward pass is one graph: data-dependent control flow was not recorded");

@@ -33,7 +33,7 @@ namespace {
 
 constexpr RemedyCase kTop = {
     "Find the greatest few instead of sorting all", "hours",
-    "torch.topk(x, k) for torch.sort(x)[:k]; max, min or kthvalue where one is wanted|"
+    "PyTorch: torch.topk(x, k) for torch.sort(x)[:k]; max, min or kthvalue for one value|"
     "CUDA: CUB's DeviceTopK, or a selection by radix, for DeviceRadixSort",
     "equal values may come in another order"};
 

@@ -22,7 +22,7 @@ constexpr RemedyCase kSparse = {
     "the loss"};
 
 constexpr double kMostRead = 0.25;    // of the rows in a step
-constexpr double kLargeTable = 32e6;  // bytes: smaller ones cost little
+constexpr double kLargeTable = 64e6;  // bytes: smaller ones cost little
 constexpr double kPassShare = 0.7;    // of the time that one pass over the table takes at the roof
 constexpr Interval3 kPassGone = {0.5, 0.9, 1};
 

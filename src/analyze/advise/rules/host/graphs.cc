@@ -139,6 +139,7 @@ void add_graphs_rule(HostView& view) {
     out.change.edits.emplace_back(std::move(edit));
     view.add(std::move(out), saved, gap, "B");
   }
+  view.graphed_ns = claimed;
 }
 
 }  // namespace purlin::analyze

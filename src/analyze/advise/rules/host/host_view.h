@@ -31,6 +31,7 @@ struct HostView {
   const Unit& unit;
   double share, length;   // of a sum over the profile -> one unit; the unit, ns
   double stalled_ns = 0;  // of unit.host_ns: what earlier rules have taken
+  double graphed_ns = 0;  // of it: what CUDA graphs would save
   std::string hindrance;  // of a sequence that would be worth a graph
 
   double idle(IdleCause cause) const;

@@ -29,6 +29,11 @@ void add_host_work_rule(HostView& view) {
   out.assumptions.push_back(fmt::format(
       "half of the host's work can be removed; the recorder slowed the host by {} to {}",
       short_ns(recorder.low), short_ns(recorder.high)));
+  if (view.graphed_ns > 0.5 * gap) {
+    out.alternative = true;
+    out.assumptions.emplace_back(
+        "the CUDA graph saves most of the same time: this is what to do instead of it");
+  }
   scale_host(view.facts, {1, 0.5, kLeastHost}, {}, out.change);
   view.add(std::move(out), {0, 0.5 * (gap - recorder.mid), gap - recorder.low}, gap, "C");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Few long gaps, each with a cause of its own.
+// Few long gaps, each with its own cause.
 #include "analyze/advise/rules/host/host_view.h"
 #include "analyze/advise/rules/remedies.h"
 #include "analyze/text/layout.h"

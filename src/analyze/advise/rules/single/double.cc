@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Work in 64-bit floats: twice the bytes of 32 bits, and arithmetic at half of the rate or far
-// less. NumPy's arrays are float64 unless told otherwise.
+// less. NumPy's arrays are float64 by default.
 #include "analyze/advise/rules/playbook.h"
 #include "analyze/advise/rules/pricing.h"
 #include "analyze/text/layout.h"
@@ -21,8 +21,9 @@ constexpr Remedy kSingle = {"leave_float64",
                             "high",
                             "api-independent",
                             "application",
-                            "convert the input once: NumPy's arrays are float64, so "
-                            ".astype(np.float32), or torch.from_numpy(a).float()|"
+                            "convert the input once; NumPy's arrays are float64, so "
+                            ".astype(np.float32)|"
+                            "PyTorch: torch.from_numpy(a).float()|"
                             "PyTorch: dtype=torch.float32 where tensors are made; Python's floats "
                             "do not widen them|"
                             "keep float64 for sums that need it alone",
