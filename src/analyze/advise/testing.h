@@ -85,6 +85,14 @@ class Program {
     host_ += 600;
     return *this;
   }
+  Program& waiting_op(const char* name) {  // such as .item() on a tensor of the device
+    op(name);
+    Timeline& timeline = builder_.profile.timeline;
+    const std::uint32_t call =
+        builder_.call(CallKind::kSync, "cudaStreamSynchronize", host_ - 300, 200);
+    timeline.calls[call].op = static_cast<std::uint32_t>(timeline.ops.size() - 1);
+    return *this;
+  }
   std::int64_t now() const { return std::max(host_, device_); }
   std::int64_t host_now() const { return host_; }
   TimelineBuilder& builder() { return builder_; }

@@ -51,11 +51,21 @@ class TableGradients {
                          std::max(2.0, bytes_per_element(kernel.dtype));
     const double bandwidth = facts_.bandwidth_of(kernel);
     if (rows <= 0 || indices > kMostRead * rows || bytes < kLargeTable || bandwidth <= 0) return;
-    if (bytes <= bytes_) return;
+    if (bytes <= bytes_ || is_multiplied(bytes / std::max(2.0, bytes_per_element(kernel.dtype))))
+      return;
     bytes_ = bytes;
     share_ = indices / rows;
     pass_ns_ = bytes / bandwidth * 1e9;
     shape_ = problem_text(kernel);
+  }
+
+  // A language model's head may share the table: then its gradient is of all rows.
+  bool is_multiplied(double elements) const {
+    for (std::size_t i = 0; i < facts_.rows.kernels.size(); ++i) {
+      const Touch& touch = walk_.report_touch(i);
+      if (touch.kind == TouchKind::kProduct && touch.holds(elements)) return true;
+    }
+    return false;
   }
 
   // A fill, or a kernel of the optimizer, that takes as long as a pass over the table.
