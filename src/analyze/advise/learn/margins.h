@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Margins: by how much the models of a kind of rule missed measured pairs, beyond their own
-// intervals. Each interval is widened by its kind's margin, so that 80 % of the pairs that were
+// intervals. Each interval is widened by its kind's margin, so that 85 % of the pairs that were
 // seen lie inside: conformal quantiles (bench/advice_pairs/margins.py). A user's own outcomes
 // replace them (outcome.h). Pure functions.
 #pragma once

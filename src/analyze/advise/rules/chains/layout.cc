@@ -36,7 +36,7 @@ constexpr Interval3 kConvolutionGain = {0, 0.15, 0.4};
 // these shares of the bandwidth. ResNet-50 in training on an H100: the step fell by 34 %.
 constexpr Interval3 kNormReaches = {0.3, 0.5, 0.8}, kNormUnknown = {0, 0.3, 0.7};
 // In training, gradients of weights and norms may convert again, and norms may be slower.
-constexpr Interval3 kGone = {0.7, 1, 1}, kGoneTraining = {0, 0.5, 1};
+constexpr Interval3 kGone = {0.4, 1, 1}, kGoneTraining = {0, 0.5, 1};
 constexpr std::size_t kExamples = 3;
 constexpr const char* kNotRecorded =
     "the profile does not record which of them the program needs: the low estimate keeps most";

@@ -10,7 +10,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
+#include <vector>
 
 namespace purlin::analyze {
 namespace {
@@ -21,11 +23,36 @@ constexpr double kSmallCopy = 64;       // bytes
 constexpr double kManyWaits = 3;
 constexpr Interval3 kMost = {0, 0.8, 1};
 
+// Copies to the host, several in each step: the host stands still until each has ended.
+std::vector<std::uint32_t> many_copies(const HostView& view) {
+  const Profile& profile = *view.facts.profile;
+  std::vector<std::uint32_t> out;
+  for (std::uint32_t i = 0; i < profile.timeline.activities.size(); ++i) {
+    const Activity& activity = profile.timeline.activities[i];
+    if (activity.kind == ActivityKind::kCopy && activity.row < profile.copies.size() &&
+        copy_direction(profile.copies[activity.row].kind) == "d2h" &&
+        copy_memory(profile.copies[activity.row].kind) != "pinned")
+      out.push_back(i);
+  }
+  const bool many =
+      view.unit.kind == "step" && static_cast<double>(out.size()) * view.share >= kManyWaits;
+  return many ? out : std::vector<std::uint32_t>();
+}
+
+double time_of(const HostView& view, const std::vector<std::uint32_t>& activities) {
+  double ns = 0;
+  for (const std::uint32_t i : activities)
+    ns += static_cast<double>(interval_of(view.facts.profile->timeline.activities[i]).length());
+  return ns * view.share;
+}
+
 }  // namespace
 
 void add_syncs_rule(HostView& view) {
-  const double waited = view.idle(IdleCause::kSynchronization);
   const Timeline& timeline = view.facts.profile->timeline;
+  const std::vector<std::uint32_t> copies = many_copies(view);
+  const double copied = time_of(view, copies);
+  const double waited = view.idle(IdleCause::kSynchronization) + copied;
   if (waited < kSynchronised * view.length) return;
   std::map<std::uint32_t, double> by_name;
   edit::RemoveCalls edit;
@@ -59,6 +86,14 @@ void add_syncs_rule(HostView& view) {
   if (small > 0)
     out.evidence.push_back(
         {"memcpys to the host of a few bytes, such as .item()", format_count(small), "timeline"});
+  if (!copies.empty()) {
+    out.evidence.push_back(
+        {"copies to the host that it waits for",
+         fmt::format("{}{}, {}", counted(static_cast<double>(copies.size()) * view.share, "copy"),
+                     view.unit.kind == "step" ? " a step" : "", short_ns(copied)),
+         "timeline"});
+    out.change.edits.emplace_back(edit::Remove{Affected::of(copies), gone});
+  }
   view.add_longest(IdleCause::kSynchronization, out);
   out.assumptions.emplace_back("the wait may be a real dependency, so the low estimate is 0");
   if (!edit.calls.empty()) out.change.edits.emplace_back(std::move(edit));
