@@ -13,52 +13,12 @@ from torch import nn
 import triton
 import triton.language as tl
 
-PAIRS = {}
-GPU = "cuda"
+import pairs_unseen as unseen
+from pairs_unseen import GPU, captured, null, pair, rand, weight, with_precision
+
+unseen.PAIRS.clear()
+PAIRS = unseen.PAIRS
 BF16, F16 = torch.bfloat16, torch.float16
-
-
-def pair(rule, *also, null=False):
-    def keep(make):
-        PAIRS[make.__name__] = {"make": make, "rule": rule, "also": list(also), "null": null}
-        return make
-    return keep
-
-
-def null(rule, *also):
-    return pair(rule, *also, null=True)
-
-
-def rand(*shape, dtype=torch.float32, scale=1.0):
-    return (torch.randn(*shape, device=GPU) * scale).to(dtype)
-
-
-def weight(out, inner, dtype=torch.float32):
-    return rand(out, inner, dtype=dtype, scale=inner ** -0.5)
-
-
-def with_precision(precision, work):
-    def step():
-        torch.set_float32_matmul_precision(precision)
-        try:
-            return work()
-        finally:
-            torch.set_float32_matmul_precision("highest")
-    return step
-
-
-def captured(step):
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        for _ in range(3):
-            step()
-    torch.cuda.current_stream().wait_stream(side)
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        step()
-    return graph.replay
 
 
 def without_gradients(work):
