@@ -5,7 +5,7 @@ add_library(purlin_warnings INTERFACE)
 target_compile_options(purlin_warnings INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-style-cast
     -Woverloaded-virtual -Wundef -Wno-missing-field-initializers
-    $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized;-Wno-restrict>>
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized;-Wno-restrict;-Wno-psabi>>
   $<$<COMPILE_LANGUAGE:C>:-Wall -Wextra>)
 if(PURLIN_WERROR)
   target_compile_options(purlin_warnings INTERFACE -Werror)

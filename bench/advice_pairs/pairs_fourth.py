@@ -9,8 +9,8 @@ import torch.nn.functional as F
 from torch import nn
 
 import pairs_practice as practice
-from pairs_practice import (BF16, F16, GPU, captured, compiled, convolutions, null, pair, rand, weight, with_precision,
-                            without_gradients)
+from pairs_practice import BF16, F16, compiled, convolutions, without_gradients
+from pairs_unseen import GPU, captured, null, pair, rand, weight, with_precision
 
 practice.PAIRS.clear()
 PAIRS = practice.PAIRS

@@ -14,7 +14,7 @@ import triton
 import triton.language as tl
 
 import pairs_unseen as unseen
-from pairs_unseen import GPU, captured, null, pair, rand, weight, with_precision
+from pairs_unseen import GPU, captured, null, pair, rand, weight
 
 unseen.PAIRS.clear()
 PAIRS = unseen.PAIRS

@@ -16,10 +16,6 @@ constexpr std::int64_t kStoodStill = 20'000;  // ns without an op or call: it ma
 constexpr double kOwnShare = 0.5;             // of a pause with ops: the thread worked
 constexpr std::size_t kManyThreads = 64;
 
-std::uint64_t key_of(std::uint32_t process, std::uint32_t thread) {
-  return std::uint64_t{process} << 32 | thread;
-}
-
 struct HostThread {
   std::uint32_t last = kNone, before = kNone;  // outermost calls; the last one and that before
   std::int64_t busy_until = -kLatest;          // end of the outermost call under way
@@ -52,7 +48,7 @@ class HostDraft {
 
   void read_ops() {
     for (const Op& op : timeline_.ops) {
-      HostThread& thread = threads_[key_of(op.process, op.thread)];
+      HostThread& thread = threads_[thread_key(op.process, op.thread)];
       if (thread.ops.empty() || begin_of(op) >= thread.ops.back().end)
         thread.ops.push_back(interval_of(op));
     }
@@ -62,7 +58,7 @@ class HostDraft {
     const Call& call = timeline_.calls[index];
     const auto host = host_.find(call.process);
     if (host == host_.end()) return;
-    const std::uint64_t key = key_of(call.process, call.thread);
+    const std::uint64_t key = thread_key(call.process, call.thread);
     HostThread& thread = threads_[key];
     if (begin_of(call) < host->second.begin) {
       thread.busy_until = std::max(thread.busy_until, end_of(call));

@@ -7,7 +7,7 @@
 namespace purlin::analyze {
 namespace {
 
-constexpr std::size_t kEnoughSteps = 10;
+constexpr std::size_t kMinReplaySteps = 10;
 constexpr std::size_t kEnoughEvents = 50'000;  // with enough steps, more make it slower only
 constexpr double kOutlier = 2;                 // of the median: something happened once
 
@@ -75,7 +75,7 @@ ReplayWindow choose_window(const Profile& profile, const TimelineAnalysis& timel
   if (to - from < 2) from = first, to = steps.size();
   const std::size_t events = events_in(profile.timeline, span_of(steps, from, to));
   const std::size_t enough =
-      std::max(kEnoughSteps, (to - from) * kEnoughEvents / std::max<std::size_t>(1, events));
+      std::max(kMinReplaySteps, (to - from) * kEnoughEvents / std::max<std::size_t>(1, events));
   to = std::min(to, from + enough);
   ReplayWindow out;
   out.time = span_of(steps, from, to);

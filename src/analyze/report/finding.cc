@@ -35,7 +35,7 @@ Totals totals_of(const TimelineAnalysis& timeline) {
   return out;
 }
 
-std::string whole_percent(double share) { return fmt::format("{:.0f}%", share * 100); }
+std::string rounded_percent(double share) { return fmt::format("{:.0f}%", share * 100); }
 
 // The idle share of a step as the program has it, where a trace made the steps longer.
 double idle_before_trace(const TimelineAnalysis& timeline, double idle, double step_ns) {
@@ -57,7 +57,7 @@ void find_idle(const TimelineAnalysis& timeline, const Totals& totals, double st
     if (share >= 0.01)
       causes.emplace_back(
           share, (cause == IdleCause::kOther ? "no cause found" : spaced_words(to_text(cause))) +
-                     " " + whole_percent(share));
+                     " " + rounded_percent(share));
   }
   std::stable_sort(causes.begin(), causes.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
@@ -65,12 +65,12 @@ void find_idle(const TimelineAnalysis& timeline, const Totals& totals, double st
   const std::string gpus = devices > 1 ? fmt::format("{} GPUs", devices) : std::string("GPU");
   std::string text =
       idle == recorded
-          ? fmt::format("{} idle {} of {}", gpus, whole_percent(idle),
+          ? fmt::format("{} idle {} of {}", gpus, rounded_percent(idle),
                         short_ns(totals.span / static_cast<double>(devices)))
           : fmt::format("{} idle {} of a step of {}; in the trace, whose steps take {}, {}", gpus,
-                        whole_percent(idle), short_ns(step_ns),
+                        rounded_percent(idle), short_ns(step_ns),
                         short_ns(static_cast<double>(timeline.mean_step.duration_ns)),
-                        whole_percent(recorded));
+                        rounded_percent(recorded));
   for (std::size_t i = 0; i < std::min<std::size_t>(3, causes.size()); ++i)
     text += (i == 0 ? ": " : ", ") + causes[i].second;
   findings.push_back({"idle", idle, text});
@@ -81,12 +81,12 @@ void find_exposed(const Totals& totals, std::vector<Finding>& findings) {
   if (communication >= kMinShareShown)
     findings.push_back({"communication", communication,
                         fmt::format("communication that no computation hides takes {} of the time",
-                                    whole_percent(communication))});
+                                    rounded_percent(communication))});
   const double copies = totals.exposed_copies / totals.span;
   if (copies >= kMinShareShown)
     findings.push_back({"copies", copies,
                         fmt::format("memcpy and memset that no kernel hides take {} of the time",
-                                    whole_percent(copies))});
+                                    rounded_percent(copies))});
 }
 
 std::string subject(const KernelStat& kernel) { return clean(elide_middle(kernel.label, 60)); }
@@ -104,8 +104,8 @@ void find_headroom(const Report& report, double busy_share, std::vector<Finding>
   if (!shape.empty()) shape = " [" + clean(shape) + "]";
   findings.push_back({"kernel", headroom * busy_share,
                       fmt::format("{}{} owns {} of the kernel time at {} of the {} roof",
-                                  subject(*best), shape, whole_percent(best->share),
-                                  whole_percent(best->roof.utilization), best->roof.ceiling)});
+                                  subject(*best), shape, rounded_percent(best->share),
+                                  rounded_percent(best->roof.utilization), best->roof.ceiling)});
 }
 
 // The sampled stall reasons of the heaviest kernels.
@@ -124,7 +124,7 @@ void find_stalls(const Report& report, std::vector<Finding>& findings) {
         {"stall", 0,
          fmt::format(
              "warps of {} wait: {}, {} of the stalls{}{}", subject(kernel), clean(most.name),
-             whole_percent(most.stalled), most.meaning.empty() ? "" : " (" + most.meaning + ")",
+             rounded_percent(most.stalled), most.meaning.empty() ? "" : " (" + most.meaning + ")",
              line == nullptr ? "" : ", most at " + clean(elide_middle(line->where(), 60)))});
   }
 }
@@ -159,8 +159,8 @@ std::vector<Finding> find(const Report& report) {
     findings.push_back(
         {"share", 0,
          fmt::format(
-             "{} owns {} of the kernel time in {}{}", subject(*first), whole_percent(first->share),
-             counted(first->duration.count(), "launch"),
+             "{} owns {} of the kernel time in {}{}", subject(*first),
+             rounded_percent(first->share), counted(first->duration.count(), "launch"),
              first->roof.utilization > 0 ? "" : "; its distance to the roof is not known")});
   find_stalls(report, findings);
   if (findings.empty()) findings.push_back({"nothing", 0, "no kernels were recorded"});

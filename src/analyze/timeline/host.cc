@@ -7,10 +7,6 @@
 namespace purlin::analyze {
 namespace {
 
-std::uint64_t key_of(std::uint32_t process, std::uint32_t thread) {
-  return std::uint64_t{process} << 32 | thread;
-}
-
 // False where it was merged into the interval before it.
 template <class Record>
 bool add(NamedIntervals& list, const Record& record) {
@@ -68,13 +64,13 @@ HostFacts::HostFacts(const Timeline& timeline) {
     } else if (!waits_for_device(timeline, call)) {
       continue;
     }
-    if (add(threads_[key_of(call.process, call.thread)].waiting, call)) syncs_ += 1;
+    if (add(threads_[thread_key(call.process, call.thread)].waiting, call)) syncs_ += 1;
     add(processes_[call.process].waiting, call);
   }
   for (const Range& range : timeline.ranges) {
     if (range.kind != RangeKind::kDataLoader && range.kind != RangeKind::kProfiler) continue;
     const bool loads = range.kind == RangeKind::kDataLoader;
-    HostWaits& thread = threads_[key_of(range.process, range.thread)];
+    HostWaits& thread = threads_[thread_key(range.process, range.thread)];
     HostWaits& process = processes_[range.process];
     add(loads ? thread.loading : thread.profiler, range);
     add(loads ? process.loading : process.profiler, range);
@@ -111,7 +107,7 @@ void HostFacts::find_between(const Timeline& timeline) {
 }
 
 const HostWaits& HostFacts::thread(std::uint32_t process, std::uint32_t thread) const {
-  const auto found = threads_.find(key_of(process, thread));
+  const auto found = threads_.find(thread_key(process, thread));
   return found == threads_.end() ? none_ : found->second;
 }
 

@@ -67,8 +67,7 @@ void show_summary(const DemoRun& run, const Loop& loop) {
   run.title(fmt::format("  profile  {} owned {:.0f} % of the device's time",
                         profile["hottest"].as_string(), 100 * profile["share"].as_double()));
   run.title(fmt::format(
-      "  tune     {:.2f}x faster than its default, worst to best {:.1f}x, every "
-      "config verified",
+      "  tune     {:.2f}x faster than its default, worst to best {:.1f}x, all verified",
       tune["speedup"].as_double(), tune["worst_ms"].as_double() / tune["best_ms"].as_double()));
   run.title("  cache    the program picked it up: " + loop.program.effect_text() + " end to end");
   run.title(
@@ -80,14 +79,13 @@ void show_summary(const DemoRun& run, const Loop& loop) {
   fmt::print(stderr, "{:.0f} s in all. Everything it wrote: {}\n", document["seconds"].as_double(),
              run.directory());
   run.title("\nNext, on your own program:");
-  fmt::print(
-      stderr,
-      "  purlin profile -o run.plprof -- ./my_program   what is slow, and the next command\n"
-      "  purlin advise run.plprof                       what to change first, and its gain\n"
-      "  purlin init my_kernel.{}                       a spec of a kernel, for purlin tune\n"
-      "  purlin guard baseline suite.toml               keep it fast\n"
-      "Ten minutes for each: docs/tutorials/engineer.md, platform.md, maintainer.md\n",
-      run.device().backend == "opencl" ? "cl" : "cu");
+  fmt::print(stderr,
+             "  purlin profile -o run.plprof -- ./my_program  what is slow, and what to do next\n"
+             "  purlin advise run.plprof                      what to change first, its gain\n"
+             "  purlin init my_kernel.{}                      a spec of a kernel, for purlin tune\n"
+             "  purlin guard baseline suite.toml              keep it fast\n"
+             "Ten minutes for each: docs/tutorials/engineer.md, platform.md, maintainer.md\n",
+             run.device().backend == "opencl" ? "cl" : "cu");
 }
 
 class DemoCommand : public Command {

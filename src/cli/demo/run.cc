@@ -3,8 +3,10 @@
 
 #include "base/files.h"
 #include "base/os/process.h"
+#include "base/output/columns.h"
 #include "base/text.h"
 #include "cli/frame/command.h"
+#include "cli/frame/next_step.h"
 
 #include <algorithm>
 
@@ -13,9 +15,24 @@ namespace {
 
 constexpr double kCommandTimeoutS = 600;
 
-std::string as_typed(std::vector<std::string> argv) {
-  argv[0] = base_name(argv[0]);
-  return join(argv, " ");
+// A command as a user types it: in lines of at most `width` columns where words allow, each but the
+// last ended by a backslash.
+std::vector<std::string> as_typed(const std::vector<std::string>& argv, std::size_t width) {
+  std::vector<std::string> lines = {shell_word(base_name(argv[0]))};
+  for (std::size_t i = 1; i < argv.size(); ++i) {
+    const std::string word = shell_word(argv[i]);
+    if (visible_width(lines.back()) + 1 + visible_width(word) + 2 > width) {
+      lines.back() += " \\";
+      lines.push_back("  " + word);
+    } else {
+      lines.back() += " " + word;
+    }
+  }
+  return lines;
+}
+
+std::string in_one_line(const std::vector<std::string>& argv) {
+  return as_typed(argv, std::string::npos).front();
 }
 
 }  // namespace
@@ -55,11 +72,26 @@ void DemoRun::step(int number, std::string_view text) const {
 }
 
 void DemoRun::say(std::string_view text, Style style) const {
-  line(style, "    " + std::string(text));
+  constexpr std::size_t kIndent = 4;
+  const std::size_t width =
+      terminal_.bounded() ? std::max<std::size_t>(static_cast<std::size_t>(terminal_.width()), 40)
+                          : std::string::npos;
+  const std::size_t hang = starts_with(text, "-> ") ? 3 : 0;  // later lines go below the text
+  bool first = true;
+  for (const std::string& part : wrap_columns(text, width - kIndent - hang)) {
+    line(style, std::string(kIndent + (first ? 0 : hang), ' ') + part);
+    first = false;
+  }
 }
 
 void DemoRun::show(const std::vector<std::string>& argv) const {
-  say("$ " + as_typed(argv), Style::kDim);
+  const std::size_t width =
+      terminal_.bounded() ? static_cast<std::size_t>(terminal_.width()) : std::string::npos;
+  bool first = true;
+  for (const std::string& part : as_typed(argv, width - 6)) {
+    line(Style::kDim, (first ? "    $ " : "      ") + part);
+    first = false;
+  }
 }
 
 Result<DemoRun::Ran> DemoRun::run_hidden(const std::vector<std::string>& argv,
@@ -69,10 +101,10 @@ Result<DemoRun::Ran> DemoRun::run_hidden(const std::vector<std::string>& argv,
   // Ctrl-C must reach the step that runs, so it stays in the terminal's group.
   options.new_group = false;
   PURLIN_ASSIGN(const Captured captured, run_captured(options, kCommandTimeoutS));
-  if (captured.timed_out) return error(Code::kTimeout, "'{}' did not finish", as_typed(argv));
+  if (captured.timed_out) return error(Code::kTimeout, "'{}' did not finish", in_one_line(argv));
   const int code = captured.exit.shell_code();
   if (std::find(wanted.begin(), wanted.end(), code) == wanted.end())
-    return error(Code::kFailed, "'{}' ended with {} where {} was expected:\n{}", as_typed(argv),
+    return error(Code::kFailed, "'{}' ended with {} where {} was expected:\n{}", in_one_line(argv),
                  captured.exit.text(), wanted.front(),
                  trim(captured.err).empty() ? captured.out.substr(0, 4000) : captured.err);
   return Ran{code, captured.out};

@@ -35,6 +35,7 @@ class ExportCommand : public Command {
             "cache.",
         .examples = {{"purlin export run.plprof --format perfetto -o run.pftrace"},
                      {"purlin export trace.json.gz --format csv | head"},
+                     {"purlin export run.plprof --format pprof -o run.pb.gz"},
                      {"purlin export run.plprof --format otlp | curl --json @- "
                       "http://collector:4318/v1/metrics"},
                      {"purlin export tuned.json --format kernel-tuner -o gemm-H200.json"}},
@@ -48,8 +49,8 @@ class ExportCommand : public Command {
                       "Profiles or traces to merge, - for stdin; or tuning results");
     flags.option(
         "--format", format_,
-        {"chrome, perfetto, csv or otlp; kernel-tuner, t4, json or csv",
-         "The first three are formats of a timeline, otlp is one of metrics, the others are of "
+        {"chrome, perfetto, csv, pprof or otlp; kernel-tuner, t4, json or csv",
+         "The first three are formats of a timeline, pprof and otlp are of sums, the others are of "
          "tuning results.",
          {{"chrome",
            "Timeline: JSON trace events as PyTorch writes them, for ui.perfetto.dev and "
@@ -58,6 +59,9 @@ class ExportCommand : public Command {
           {"csv",
            "Timeline: one line for each kernel, memcpy and memset, with the call that launched it. "
            "Tuning results: one line for each config"},
+          {"pprof",
+           "Sums: GPU time as stacks of device, ops and kernel, for `go tool pprof`, Pyroscope and "
+           "speedscope. No timeline is needed; with one, all enclosing ops are in the stacks"},
           {"otlp",
            "Metrics: OTLP/JSON for OpenTelemetry collectors, exponential histograms of the "
            "kernels' "
@@ -73,7 +77,8 @@ class ExportCommand : public Command {
     if (format_.empty())
       return error(Code::kInvalid,
                    "say what to write: --format chrome, perfetto or csv for a timeline, "
-                   "otlp for metrics, kernel-tuner, t4, json or csv for results of tuning");
+                   "pprof for stacks, otlp for metrics, kernel-tuner, t4, json or csv for results "
+                   "of tuning");
     const bool tuning = format_ == "kernel-tuner" || format_ == "t4" || format_ == "json";
     // csv is a format of both: the kind of the file decides.
     if (tuning) return export_results(context);
@@ -92,14 +97,16 @@ class ExportCommand : public Command {
     const auto write = format_ == "chrome"     ? profile::export_chrome
                        : format_ == "perfetto" ? profile::export_perfetto
                        : format_ == "csv"      ? profile::export_csv
+                       : format_ == "pprof"    ? profile::export_pprof
                                                : nullptr;
     if (write == nullptr)
       return error(
           Code::kInvalid,
-          "--format '{}': there are chrome, perfetto, csv, otlp, kernel-tuner, t4 and json",
+          "--format '{}': there are chrome, perfetto, csv, pprof, otlp, kernel-tuner, t4 and json",
           format_);
-    if (output_.empty() && format_ == "perfetto" && context.terminal.interactive())
-      return error(Code::kInvalid, "a Perfetto trace is binary: give -o FILE, or a pipe");
+    const bool binary = format_ == "perfetto" || format_ == "pprof";
+    if (output_.empty() && binary && context.terminal.interactive())
+      return error(Code::kInvalid, "{} is a binary format: give -o FILE, or a pipe", format_);
     if (!files.is_ok()) return files.status();
     PURLIN_ASSIGN(const Profile profile, read_profiles(context, *files));
     std::optional<AtomicFile> file;
@@ -115,9 +122,13 @@ class ExportCommand : public Command {
                     return {};
                   }));
     if (file) PURLIN_TRY(file->commit());
-    context.log.info("{} and {} from calls to their work{}", counted(counts.events, "event"),
-                     counted(counts.links, "link"),
-                     output_.empty() ? "" : " written to " + output_);
+    const std::string where = output_.empty() ? "" : " written to " + output_;
+    if (format_ == "pprof")
+      context.log.info("{} of {}{}", counted(counts.events, "stack"),
+                       counted(counts.tracks, "name"), where);
+    else
+      context.log.info("{} and {} from calls to their work{}", counted(counts.events, "event"),
+                       counted(counts.links, "link"), where);
     if (profile.timeline.left_out > 0)
       context.log.warn("the memory bound left {} out of it",
                        counted(profile.timeline.left_out, "activity"));

@@ -16,7 +16,7 @@ constexpr OtlpMetrics::Kind
     kRatio = {"purlin.guard.ratio", "1", "Time now over time before; above 1 is slower"},
     kLow = {"purlin.guard.ratio.low", "1", "Low end of its interval"},
     kHigh = {"purlin.guard.ratio.high", "1", "High end of its interval"},
-    kBefore = {"purlin.guard.baseline.duration", "ns", "Median time of the baseline"},
+    kBaselineTime = {"purlin.guard.baseline.duration", "ns", "Median time of the baseline"},
     kNow = {"purlin.guard.current.duration", "ns", "Median time of the current state"};
 
 OtlpAttributes resource_of(const Report& report) {
@@ -53,7 +53,7 @@ Json to_otlp(const Report& report, std::int64_t now_ns) {
     out.gauge(kRatio, attributes, item.result.effect.ratio);
     out.gauge(kLow, attributes, item.result.effect.low);
     out.gauge(kHigh, attributes, item.result.effect.high);
-    out.gauge(kBefore, attributes, item.result.baseline_ns);
+    out.gauge(kBaselineTime, attributes, item.result.baseline_ns);
     out.gauge(kNow, attributes, item.result.current_ns);
   }
   return out.request();

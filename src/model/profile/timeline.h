@@ -59,6 +59,11 @@ struct Call {  // of the runtime's or driver's API, on the host
   std::uint32_t holds = kNone;   // that it makes wait (cudaStreamWaitEvent)
 };
 
+// One number for a host thread of a profile: two processes may have threads of one number.
+constexpr std::uint64_t thread_key(std::uint32_t process, std::uint32_t thread) {
+  return std::uint64_t{process} << 32 | thread;
+}
+
 struct Op {  // what a framework ran on the host: "aten::mm", an XLA op
   std::int64_t start_ns = 0, duration_ns = 0;
   std::uint32_t name = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A profile's timeline in open formats: Chrome's trace events as PyTorch writes them, Perfetto's
-// protobuf trace, CSV of launches. Formats: docs/formats/export.md.
+// protobuf trace, CSV of launches, stacks of pprof. Formats: docs/formats/export.md.
 //
 // Everything is written as it is read, in pieces of about a megabyte; memory grows with the
 // timeline by one bit for each call only. Every activity, call, op and range becomes one event;
@@ -29,5 +29,9 @@ struct ExportCounts {
 Result<ExportCounts> export_chrome(const Profile& profile, const ExportSink& sink);
 Result<ExportCounts> export_perfetto(const Profile& profile, const ExportSink& sink);
 Result<ExportCounts> export_csv(const Profile& profile, const ExportSink& sink);
+// GPU time as stacks for pprof: device, ops, kernel. Takes a profile of sums alone, too; kInvalid
+// where there is no GPU work. `events` counts samples, `tracks` names. Memory grows with the
+// stacks.
+Result<ExportCounts> export_pprof(const Profile& profile, const ExportSink& sink);
 
 }  // namespace purlin::profile

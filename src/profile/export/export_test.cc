@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/export/export.h"
 
+#include "base/gzip.h"
 #include "base/json/json.h"
 #include "base/random.h"
 
@@ -421,6 +422,71 @@ TEST(ExportPerfetto, RenderStagesAreBounded) {
     profile.timeline.activities[i].start_ns = 1000 * static_cast<std::int64_t>(i);
   const std::string bytes = written(export_perfetto, profile);
   EXPECT_EQ(packets_of(bytes, 53).size(), 100u);
+}
+
+// "stack from the root; labels" -> launches, ns: a pprof profile as its readers see it.
+std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> pprof_samples(
+    const std::string& compressed) {
+  const Result<std::string> data = gunzip(compressed, 1 << 20);
+  EXPECT_TRUE(data.is_ok());
+  const std::vector<Field> profile = parse_message(*data);
+  std::vector<std::string> strings;
+  std::map<std::uint64_t, std::string> functions, locations;
+  for (const Field& field : profile)
+    if (field.number == 6) strings.emplace_back(field.bytes);
+  EXPECT_EQ(strings.at(0), "");
+  for (const Field& field : profile)
+    if (field.number == 5) {
+      const std::vector<Field> function = parse_message(field.bytes);
+      functions[function.at(0).value] = strings.at(function.at(1).value);
+    }
+  for (const Field& field : profile)
+    if (field.number == 4) {
+      const std::vector<Field> location = parse_message(field.bytes);
+      locations[location.at(0).value] =
+          functions.at(parse_message(location.at(1).bytes).at(0).value);
+    }
+  std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> samples;
+  for (const Field& field : profile) {
+    if (field.number != 2) continue;
+    std::string stack, labels;
+    std::vector<std::uint64_t> values;
+    for (const Field& part : parse_message(field.bytes)) {
+      if (part.number == 1)
+        stack = locations.at(part.value) + (stack.empty() ? "" : " / ") + stack;
+      else if (part.number == 2)
+        values.push_back(part.value);
+      else
+        labels += "; " + strings.at(parse_message(part.bytes).at(1).value);
+    }
+    EXPECT_TRUE(samples.emplace(stack + labels, std::pair(values.at(0), values.at(1))).second);
+  }
+  return samples;
+}
+
+TEST(ExportPprof, StacksOfDeviceOpsAndKernel) {
+  Profile profile = small_profile();
+  profile.kernels[0].shape = "M=1,N=2,K=3";
+  const std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> expected = {
+      {"GPU 0 (NVIDIA H200) / aten::mm / gemm(float*); M=1,N=2,K=3", {1, 100}},
+      {"GPU 0 (NVIDIA H200) / say \"hello\", relu", {2, 110}},
+      {"GPU 0 (NVIDIA H200) / [memory] h2d", {1, 33}},
+      {"GPU 1 / gemm(float*); M=1,N=2,K=3", {1, 7}}};
+  EXPECT_EQ(pprof_samples(written(export_pprof, profile)), expected);
+}
+
+TEST(ExportPprof, SumsOfAProfileWithoutATimeline) {
+  Profile profile;
+  profile.kernels.resize(2);
+  profile.kernels[0].name = profile.kernels[1].name = "k";
+  profile.kernels[0].op = "aten::mm";
+  profile.kernels[0].duration.add(50, 4);  // one of four launches was timed
+  profile.kernels[1].duration.add(7, 1);
+  const std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> expected = {
+      {"GPU 0 / aten::mm / k", {4, 200}}, {"GPU 0 / k", {1, 7}}};
+  EXPECT_EQ(pprof_samples(written(export_pprof, profile)), expected);
+  const auto nothing = export_pprof({}, [](std::string_view) -> Status { return {}; });
+  EXPECT_EQ(nothing.status().code(), Code::kInvalid);
 }
 
 TEST(ExportCsv, OneLineForEachActivity) {

@@ -4,12 +4,14 @@
 #include "base/text.h"
 
 #include <algorithm>
+#include <array>
 
 namespace purlin::profile {
 namespace {
 
 constexpr std::size_t kPieceBytes = std::size_t{64} << 10;
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+constexpr std::string_view kSeparators = ",;\t";
 
 }  // namespace
 
@@ -89,6 +91,18 @@ Result<bool> CsvReader::find_record(std::size_t& end) {
   }
 }
 
+void CsvReader::choose_separator(std::size_t end) {
+  std::array<std::size_t, kSeparators.size()> counts{};
+  bool quoted = false;
+  for (std::size_t i = at_; i < end; ++i) {
+    if (buffer_[i] == '"') quoted = !quoted;
+    const std::size_t which = quoted ? std::string_view::npos : kSeparators.find(buffer_[i]);
+    if (which != std::string_view::npos) ++counts[which];
+  }
+  const auto most = std::max_element(counts.begin(), counts.end());  // of equal ones the first
+  separator_ = kSeparators[static_cast<std::size_t>(most - counts.begin())];
+}
+
 // Fields of [at_, end). Not strict: text that is not CSV is taken unchanged.
 Status CsvReader::split(std::size_t end, bool strict) {
   if (end > at_ && buffer_[end - 1] == '\r') --end;
@@ -111,16 +125,16 @@ Status CsvReader::split(std::size_t end, bool strict) {
         record_ += buffer_[i];
       }
       if (i < end) ++i;  // the closing quote
-      if (strict && i < end && buffer_[i] != ',')
+      if (strict && i < end && buffer_[i] != separator_)
         return error(Code::kInvalid, "line {}, column {}: text behind a closing quote", line_,
                      i - at_ + 1);
     }
-    const std::size_t comma = std::min(end, std::min(buffer_.find(',', i), end));
-    record_.append(buffer_, i, comma - i);
+    const std::size_t next = std::min(buffer_.find(separator_, i), end);
+    record_.append(buffer_, i, next - i);
     fields_.emplace_back(record_.data() + start, record_.size() - start);
-    i = comma;
+    i = next;
     if (i >= end) return Status::ok();
-    ++i;  // past the comma; a field follows even where the record ends here
+    ++i;  // past the separator; a field follows even where the record ends here
   }
 }
 
@@ -141,10 +155,13 @@ Result<bool> CsvReader::next() {
       fields_.clear();
       return false;
     }
+    if (!separator_chosen_) choose_separator(end);
     const Status status = split(end, true);
     consume(end);
     if (!status.is_ok()) return status;
-    if (fields_.size() > 1 || !fields_[0].empty()) return true;
+    if (fields_.size() == 1 && fields_[0].empty()) continue;
+    separator_chosen_ = true;
+    return true;
   }
 }
 
@@ -154,6 +171,8 @@ Result<bool> CsvReader::next_line() {
   PURLIN_ASSIGN(const bool found, find_line(end));
   fields_.clear();
   if (!found) return false;
+  choose_separator(end);
+  separator_chosen_ = true;
   const bool fits = end - at_ <= limits_.max_record_bytes && split(end, false).is_ok();
   consume(end);
   if (!fits) fields_.clear();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // CsvReader: RFC 4180 records of a file: quoted fields with doubled quotes and line breaks inside,
-// LF or CRLF line ends, a byte order mark before the first.
+// LF or CRLF line ends, a byte order mark before the first. Fields are separated by ',', ';' or
+// tab: by what separates most fields of the header, since spreadsheets and some locales write the
+// others.
 //
 // Memory is bounded by one record. Fields point into the reader and stay valid until the next call.
 // Errors are kInvalid and name line and column (both from 1, columns in bytes), or what the input
@@ -31,7 +33,8 @@ class CsvReader {
   CsvReader(Input input, const Limits& limits) : input_(std::move(input)), limits_(limits) {}
   explicit CsvReader(Input input) : CsvReader(std::move(input), Limits{}) {}
 
-  // The next record into fields(); false at the end. Empty lines are skipped.
+  // The next record into fields(); false at the end. Empty lines are skipped. The first record of a
+  // file, or the line last read by next_line(), is the header: its separator holds.
   Result<bool> next();
   // The next line as a separate record, even inside quotes: for output of programs before a table.
   // A line over the limit comes without fields.
@@ -46,7 +49,8 @@ class CsvReader {
   const Input& input() const { return input_; }
 
  private:
-  Status begin();       // the byte order mark
+  Status begin();  // the byte order mark
+  void choose_separator(std::size_t end);
   Result<bool> fill();  // more bytes behind buffer_; false at the end
   Result<bool> find_line(std::size_t& end);
   Result<bool> find_record(std::size_t& end);
@@ -58,6 +62,8 @@ class CsvReader {
   std::string buffer_;
   std::size_t at_ = 0;  // start of what is unread
   bool began_ = false, ended_ = false, cut_ = false;
+  char separator_ = ',';
+  bool separator_chosen_ = false;
   std::uint64_t line_ = 1, record_line_ = 1;  // of at_, of the record
   std::string record_;                        // the fields, quotes undone; fields_ point here
   std::vector<std::string_view> fields_;

@@ -30,6 +30,21 @@ TEST(Csv, FieldsAndLineEnds) {
   EXPECT_TRUE(read_all("\n\r\n").empty());
 }
 
+TEST(Csv, SeparatorsOfTheHeader) {
+  const std::vector<Record> expected = {{"a", "b, c", "d"}, {"f(int, int)", "1,5", ""}};
+  EXPECT_EQ(read_all("a;b, c;d\nf(int, int);1,5;\n"), expected);
+  EXPECT_EQ(read_all("\r\n\xEF\xBB\xBF;\n").size(), 1u);
+  EXPECT_EQ(read_all("\n\r\na\tb, c\td\n\"f(int, int)\"\t1,5\t\n"), expected);
+  EXPECT_EQ(read_all("\"a\",\"b, c\",\"d\"\n\"f(int, int)\",\"1,5\",\n"), expected);
+  EXPECT_EQ(read_all("\"x;y;z\",b\n1;2,3\n"), (std::vector<Record>{{"x;y;z", "b"}, {"1;2", "3"}}));
+  CsvReader reader(Input::from_bytes("it says; a; b\nID;Kernel Name\n0;f(int, int)\n"));
+  ASSERT_TRUE(*reader.next_line());
+  ASSERT_TRUE(*reader.next_line());  // the header is the last line read so
+  EXPECT_EQ(reader.field(1), "Kernel Name");
+  ASSERT_TRUE(*reader.next());
+  EXPECT_EQ(reader.field(1), "f(int, int)");
+}
+
 TEST(Csv, Quotes) {
   const std::vector<Record> expected = {
       {"f(int, int)", "said \"so\"", "two\nlines"}, {"", "x"}, {"mid\"quote"}};

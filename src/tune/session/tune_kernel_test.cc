@@ -128,6 +128,26 @@ TEST_F(TuneKernelTest, AnInterruptedSessionContinues) {
   EXPECT_TRUE(rest.entry.has_value());
 }
 
+// The search is over, so all its evaluations are there; without the finals, nothing is confirmed.
+TEST_F(TuneKernelTest, ASessionInterruptedInItsFinalsStoresNothing) {
+  std::atomic<bool> stop{false};
+  request_.opened.stop = &stop;
+  bool in_finals = false;
+  request_.on_progress = [&](const SessionState& state) {
+    in_finals = in_finals || state.finals_round > 0;
+    stop = in_finals;
+  };
+  const TuneOutcome first = run();
+  ASSERT_TRUE(in_finals);
+  EXPECT_TRUE(first.stopped());
+  EXPECT_FALSE(first.entry.has_value());
+  stop = false;
+  request_.on_progress = nullptr;
+  const TuneOutcome rest = run();
+  EXPECT_EQ(rest.session.resumed, first.session.evaluations.size());
+  EXPECT_TRUE(rest.entry.has_value());
+}
+
 TEST_F(TuneKernelTest, StoresNothingWhenItMayNotOrWhenTimesDoNotCompare) {
   request_.cache.store = false;
   EXPECT_FALSE(run().entry.has_value());

@@ -44,8 +44,8 @@ constexpr RemedyCase kSentAgain = {
 constexpr std::uint64_t kLarge = 64 * 1024;  // bytes
 constexpr std::size_t kFewestTrips = 3;
 
-constexpr Interval3 kGone = {0.5, 0.95, 1};  // of the copies
-constexpr double kLeastHandled = 0.05;       // of the unit, that the host works on the array
+constexpr Interval3 kTripsGone = {0.5, 0.95, 1};  // of the copies
+constexpr double kLeastHandled = 0.05;            // of the unit, that the host works on the array
 // What the device takes for the host's work on the array: of the host's time.
 constexpr Interval3 kOnDevice = {0.7, 0.05, 0.01};
 
@@ -160,14 +160,14 @@ class RoundTrips {
     Launches removed;
     for (const std::uint32_t one : work)
       if (std::find(back.begin(), back.end(), one) == back.end()) removed.push_back(one);
-    remove_launches(walk_, removed, kGone, out);
-    out.saved_ns = out.saved_ns + kGone * in_one_unit(facts_, walk_.duration(back));
+    remove_launches(walk_, removed, kTripsGone, out);
+    out.saved_ns = out.saved_ns + kTripsGone * in_one_unit(facts_, walk_.duration(back));
     if (!back.empty()) {
-      edit::RemoveCalls calls{{}, kGone};
+      edit::RemoveCalls calls{{}, kTripsGone};
       for (const std::uint32_t one : back) calls.calls.push_back(walk_.at(one).call);
       out.change.edits.emplace_back(std::move(calls));
-      out.change.edits.emplace_back(
-          edit::Scale{Affected::of(back), {1 - kGone.low, 1 - kGone.mid, 1 - kGone.high}});
+      out.change.edits.emplace_back(edit::Scale{
+          Affected::of(back), {1 - kTripsGone.low, 1 - kTripsGone.mid, 1 - kTripsGone.high}});
     }
     // Around the copies the device waits for the host to handle the array.
     edit::ScaleHost host{kOnDevice, {}, kNone};

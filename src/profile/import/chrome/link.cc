@@ -54,7 +54,7 @@ class Nesting {
 
  private:
   std::vector<std::uint32_t>& open_on(std::uint32_t process, std::uint32_t thread) {
-    const std::uint64_t key = std::uint64_t{process} << 32 | thread;
+    const std::uint64_t key = thread_key(process, thread);
     if (key == last_key_ && last_ != kNone) return stacks_[last_];
     const auto next = static_cast<std::uint32_t>(stacks_.size());
     std::uint32_t at = ids_.find_or_add(key * 0x9E3779B97F4A7C15ull, next);
@@ -132,14 +132,16 @@ void mend_calls(Records& records, OpsById& by_id) {
 // Calls by correlation id.
 class CallsById {
  public:
-  explicit CallsById(const std::vector<CallRecord>& calls) : calls_(calls) {
+  explicit CallsById(const std::vector<CallRecord>& calls)
+      : calls_(calls), taken_(calls.size(), false) {
     by_id_.reserve(calls.size());
     for (std::uint32_t i = 0; i < calls.size(); ++i)
       if (calls[i].correlation != kNoId) by_id_.emplace_back(calls[i].correlation, i);
     if (!std::is_sorted(by_id_.begin(), by_id_.end())) std::sort(by_id_.begin(), by_id_.end());
   }
   // Of those with the id, which should be one: what does such work and was called last before the
-  // work began.
+  // work began. Where traces of several processes were merged, their calls have the same ids: a
+  // call that no work has taken yet comes first.
   std::uint32_t find(const DeviceRecord& work) {
     if (work.correlation == kNoId) return kNone;
     const auto begin = by_id_.begin() + static_cast<std::ptrdiff_t>(first(work.correlation));
@@ -150,8 +152,17 @@ class CallsById {
     });
     constexpr std::ptrdiff_t kMaxLookedAt = 64;
     const auto stop = behind - std::min(kMaxLookedAt, behind - begin);
-    for (auto at = behind; at != stop;)
-      if (fits(calls_[(--at)->second].call.kind, work.activity.kind)) return at->second;
+    std::uint32_t found = kNone;
+    for (auto at = behind; at != stop;) {
+      const std::uint32_t call = (--at)->second;
+      const CallKind kind = calls_[call].call.kind;
+      if (!fits(kind, work.activity.kind)) continue;
+      if (found == kNone) found = call;
+      if (kind != CallKind::kGraphLaunch && taken_[call]) continue;
+      taken_[call] = true;
+      return call;
+    }
+    if (found != kNone) return found;
     return behind != begin ? std::prev(behind)->second : behind->second;
   }
   // The first call of that id that launches and copies nothing.
@@ -184,6 +195,7 @@ class CallsById {
   }
   const std::vector<CallRecord>& calls_;
   std::vector<std::pair<std::uint64_t, std::uint32_t>> by_id_;
+  std::vector<bool> taken_;  // by work, as calls_
   std::size_t hint_ = 0;
 };
 
@@ -220,7 +232,7 @@ void count_lost(const Timeline& timeline, LinkStats& stats) {
   for (std::size_t i = 0; i < timeline.calls.size(); ++i) {
     const Call& call = timeline.calls[i];
     if (call.kind != CallKind::kLaunch) continue;
-    Outer& outer = threads[std::uint64_t{call.process} << 32 | call.thread];
+    Outer& outer = threads[thread_key(call.process, call.thread)];
     if (call.start_ns >= outer.end) {
       ++stats.launches;
       outer = {call.start_ns + call.duration_ns, !has_work[i]};

@@ -200,6 +200,26 @@ TEST(ChromeTrace, SaysThatKernelsOfGraphsHaveNoOp) {
   EXPECT_EQ(overhead->process, 0u);
 }
 
+// Two processes that were merged into one trace: their launches have the same ids.
+TEST(ChromeTrace, EqualIdsOfMergedProcesses) {
+  std::string text = R"({"traceEvents":[)";
+  for (int launch = 0; launch < 4; ++launch)
+    for (int rank = 0; rank < 2; ++rank)
+      text += fmt::format(
+          R"({{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":{0},"tid":{0},"ts":{1},"dur":5,)"
+          R"("args":{{"correlation":{2}}}}},)"
+          R"({{"ph":"X","cat":"kernel","name":"k{3}","pid":{3},"tid":7,"ts":{4},"dur":20,)"
+          R"("args":{{"device":{3},"stream":7,"correlation":{2}}}}},)",
+          100 + rank, 1000 + 100 * launch + rank, launch + 1, rank, 1020 + 100 * launch);
+  text.back() = ']';
+  const Result<Profile> profile = import_text(text + "}");
+  ASSERT_TRUE(profile.is_ok()) << profile.status().message();
+  std::vector<int> works(profile->timeline.calls.size(), 0);
+  for (const Activity& activity : profile->timeline.activities) ++works.at(activity.call);
+  EXPECT_EQ(works, std::vector<int>(8, 1));
+  EXPECT_EQ(profile->coverage.launches_lost, 0);
+}
+
 TEST(ChromeTrace, ReadsAPrefixOfACutFileAndSaysUpToWhere) {
   const std::string text =
       gunzip(read_file(data("kineto_h200_transformer.json.gz")).value(), 1 << 20).value();

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "profile/import/csv.h"
+
 #include "base/files.h"
 #include "base/text.h"
 #include "profile/import/import.h"
@@ -229,6 +231,28 @@ TEST(NcuCsv, SummariesCountTheirInvocations) {
   ASSERT_TRUE(profile.is_ok()) << profile.status().message();
   EXPECT_EQ(profile->kernels.at(0).duration.count(), 10);
   EXPECT_EQ(profile->kernels.at(0).duration.total_ns(), 1000);
+}
+
+// As a spreadsheet saves it where commas are decimal: fields in quotes only where they need them.
+TEST(NcuCsv, SavedWithOtherSeparators) {
+  const Result<Profile> original = import_ncu(*read_file(kRaw));
+  ASSERT_TRUE(original.is_ok());
+  for (const char separator : {';', '\t'}) {
+    std::string saved;
+    CsvReader reader(Input::from_bytes(*read_file(kRaw)));
+    while (*reader.next_line()) {
+      for (std::size_t i = 0; i < reader.fields().size(); ++i)
+        saved += (i > 0 ? std::string(1, separator) : "") + std::string(reader.field(i));
+      saved += "\r\n";
+    }
+    const Result<Profile> profile = import_ncu(saved);
+    ASSERT_TRUE(profile.is_ok()) << profile.status().message();
+    ASSERT_EQ(profile->kernels.size(), original->kernels.size());
+    for (std::size_t i = 0; i < profile->kernels.size(); ++i) {
+      EXPECT_EQ(profile->kernels[i].name, original->kernels[i].name);
+      EXPECT_EQ(profile->kernels[i].duration.total_ns(), original->kernels[i].duration.total_ns());
+    }
+  }
 }
 
 TEST(NcuCsv, WhatIsMissingIsSaid) {

@@ -40,7 +40,7 @@ std::string percent_encoded(std::string_view path) {
   return out;
 }
 
-std::string quoted(std::string_view name) {
+std::string quoted_name(std::string_view name) {
   std::string out = "\"";
   for (const char c : name) out += c == '"' ? std::string("\"\"") : std::string(1, c);
   return out + "\"";
@@ -112,7 +112,7 @@ Status SqliteFile::State::read_tables() {
   if (code != SQLITE_DONE && code != SQLITE_ROW) return failure(code, "its schema cannot be read");
   for (auto& [key, table] : tables) {
     Statement info;  // generated columns are not in table_info, and so never asked for
-    PURLIN_TRY(prepare("PRAGMA table_info(" + quoted(table.name) + ")", info));
+    PURLIN_TRY(prepare("PRAGMA table_info(" + quoted_name(table.name) + ")", info));
     int keys = 0;
     while (::sqlite3_step(info.handle) == SQLITE_ROW && table.columns.size() < kMaxColumns) {
       table.columns.insert(lower(info.text(1)));
@@ -203,7 +203,7 @@ std::uint64_t SqliteFile::row_bound(std::string_view table) const {
   if (found == nullptr) return 0;
   Statement statement;  // walks to the last leaf; a table WITHOUT ROWID has no such number
   const std::string sql =
-      "SELECT rowid FROM " + quoted(found->name) + " ORDER BY rowid DESC LIMIT 1";
+      "SELECT rowid FROM " + quoted_name(found->name) + " ORDER BY rowid DESC LIMIT 1";
   const std::uint64_t room = state_->bytes / kMinRowBytes;
   if (!state_->prepare(sql, statement).is_ok()) return room;
   if (::sqlite3_step(statement.handle) != SQLITE_ROW) return 0;
@@ -218,9 +218,9 @@ Result<SqliteFile::Rows> SqliteFile::query(std::string_view table, Columns colum
   std::string sql = "SELECT ";
   for (const std::string_view column : columns) {
     if (sql.size() > 7) sql += ", ";
-    sql += found->columns.count(lower(column)) > 0 ? quoted(column) : "NULL";
+    sql += found->columns.count(lower(column)) > 0 ? quoted_name(column) : "NULL";
   }
-  sql += " FROM " + quoted(found->name) + rest;
+  sql += " FROM " + quoted_name(found->name) + rest;
   Statement statement;
   PURLIN_TRY(state_->prepare(sql, statement).with_context(std::string(table)));
   return Rows(std::exchange(statement.handle, nullptr), std::string(table),
@@ -230,14 +230,14 @@ Result<SqliteFile::Rows> SqliteFile::query(std::string_view table, Columns colum
 Result<SqliteFile::Rows> SqliteFile::select(std::string_view table, Columns columns,
                                             std::string_view order_by) const {
   return query(table, columns,
-               has(table, order_by) ? " ORDER BY " + quoted(order_by) : std::string());
+               has(table, order_by) ? " ORDER BY " + quoted_name(order_by) : std::string());
 }
 
 Result<SqliteFile::Rows> SqliteFile::find(std::string_view table, Columns columns,
                                           std::string_view key) const {
   if (!has(table, key))
     return error(Code::kNotFound, "{}: no column '{}' in table '{}'", state_->name, key, table);
-  return query(table, columns, " WHERE " + quoted(key) + " = ?1");
+  return query(table, columns, " WHERE " + quoted_name(key) + " = ?1");
 }
 
 SqliteFile::Rows::Rows(Rows&& other) noexcept

@@ -53,12 +53,15 @@ void mark_pass_tables(const std::vector<RocprofFile>& files, std::vector<Rocprof
     const RocprofHeader* counted = tables.front();
     const auto rank = [&](const RocprofHeader& header) {  // which table the launches are taken from
       if (base_name(files[header.file].name) == "pmc_perf.csv") return 0;
-      return base_name(files[header.file].name) == "timestamps.csv" ? 1 : 2;
+      if (base_name(files[header.file].name) == "timestamps.csv") return 1;
+      return header.timed ? 2 : 3;
     };
     for (const RocprofHeader* table : tables)
       if (rank(*table) < rank(*counted)) counted = table;
-    // Tables with the same counters are those of several processes.
-    for (RocprofHeader* table : tables) table->later_pass = table->counters != counted->counters;
+    // Tables with the same counters are those of several processes; a list of the launches without
+    // times (pmc_dispatch_info.csv) repeats the launches of a table with times.
+    for (RocprofHeader* table : tables)
+      table->later_pass = table->counters != counted->counters || (counted->timed && !table->timed);
   }
 }
 

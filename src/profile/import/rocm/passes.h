@@ -17,9 +17,9 @@ struct RocprofHeader {
   std::string group;
   RocprofTable table = RocprofTable::kNone;
   bool hip = false;  // of calls: the runtime's, not HSA's below it
-  // Of a launch's row: the counters, and whether the launch has a number.
+  // Of a launch's row: the counters, and whether the launch has a number and times.
   std::string counters;
-  bool numbered = false;
+  bool numbered = false, timed = false;
   // The program ran again for other counters: its launches have been counted.
   bool later_pass = false;
 };

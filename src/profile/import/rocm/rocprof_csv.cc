@@ -94,6 +94,7 @@ class RocprofImporter {
       header.group = group_of(files_[i].name);
       header.table = columns.table();
       header.numbered = columns.has(Columns::kDispatch);
+      header.timed = columns.has(Columns::kStart);
       for (const auto& [column, name] : columns.counters()) header.counters += name + "\n";
       if (*found && header.table == RocprofTable::kNone)
         return error(Code::kInvalid, "{}: line {}: no header of a table of rocprof", files_[i].name,

@@ -244,6 +244,14 @@ TEST(RocprofCsv, LaunchesOfSeveralPassesCountOnce) {
     EXPECT_EQ(counter(profile.kernels[0], name), 10) << name;
   EXPECT_EQ(profile.processes.size(), 1u);
   EXPECT_EQ(profile.coverage.launches_seen, 3);
+  // Any subset of the tables has the same three launches, and a list without times is not more.
+  for (std::size_t left_out = 0; left_out < folder.size(); ++left_out) {
+    Texts rest = folder;
+    rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(left_out));
+    const Profile part = import_ok(rest);
+    EXPECT_EQ(part.coverage.launches_seen, 3) << left_out;
+    EXPECT_EQ(find_note(part, "durations_unknown"), nullptr) << left_out;
+  }
   // The same counters of two processes are two times three launches.
   const Profile two =
       import_ok({{"r/results_1.csv", table(",SQ_A", 1)}, {"r/results_2.csv", table(",SQ_A", 2)}});

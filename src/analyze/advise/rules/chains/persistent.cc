@@ -32,7 +32,7 @@ constexpr Remedy kPersistent = {
 constexpr std::size_t kManyLaunches = 100;
 constexpr double kSmallLaunch = 10'000;  // ns
 constexpr double kFillAndDrain = 1'000;  // ns that a launch spends on it
-constexpr double kLongGap = 5'000;       // ns: not the device's own turn-around
+constexpr double kMaxLaunchGap = 5'000;  // ns: not the device's own turn-around
 
 // A library's or framework's kernel cannot be changed.
 bool is_own(const KernelStat& kernel) {
@@ -59,7 +59,7 @@ void add_persistent(Walk& walk, Advice& advice) {
       for (std::size_t i = 1; i < group.size(); ++i) {
         const auto gap =
             static_cast<double>(begin_of(walk.at(group[i])) - end_of(walk.at(group[i - 1])));
-        if (gap > 0 && gap < kLongGap) gaps += gap;
+        if (gap > 0 && gap < kMaxLaunchGap) gaps += gap;
       }
     const auto launches = static_cast<double>(chain->rows.size()) * chain->count();
     const double drained = launches * std::min(kFillAndDrain, 0.5 * chain->ns / launches);
