@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What advice says of the pairs that run.py measured: `python3 score.py PURLIN FOLDER [--seen] [--rule-alone]` prints tables in
-Markdown.
+"""What advice says of the pairs that run.py measured: `python3 score.py PURLIN FOLDER…` prints tables in Markdown.
 
-FOLDER has pairs.json and traces/. `--seen` leaves the pairs that are set aside out: the constants of the rules are chosen
-with it. A pair counts as named where its rule, or one of those that would do as well, is first or second; as inside where
-the measured saving lies in that rule's interval. A null pair counts as quiet where its rule promises at most 3 %.
+Each FOLDER has pairs.json and traces/. `--seen` leaves the pairs that are set aside out: the constants of the rules are chosen
+with it. `--as-seen` counts them as seen, `--sealed` prints them alone. A pair counts as named where its rule, or one that names
+the same cure, is first or second (`--rule-alone`: its rule only); as inside where the measured saving lies in the interval of
+its own rule, which `after` carries out. A null pair counts as quiet where its rule promises at most 3 %.
 """
 
 import json
@@ -21,7 +21,7 @@ def advice_of(purlin, trace):
     return json.loads(out.stdout)
 
 
-def judge(pair, interventions, rule_alone):
+def judge(pair, interventions, rule_alone=False):
     """Adds rank, predicted, inside and, of a null pair, quiet."""
     wanted = [pair["rule"]] if rule_alone else [pair["rule"], *pair["also"]]
     pair["first"] = interventions[0]["id"] if interventions else ""
@@ -30,9 +30,10 @@ def judge(pair, interventions, rule_alone):
     pair["any_promise"] = max((one["saved_share"]["mid"] for one in interventions), default=0)
     pair["quiet"] = pair["promise"] <= QUIET
     if found:
-        pair["rank"], one = found[0]
-        pair["named"] = one["id"]
-        pair["predicted"] = [one["saved_share"][end] for end in ("low", "mid", "high")]
+        pair["rank"] = found[0][0]
+    own = next((one for _, one in found if one["id"] == pair["rule"]), None)
+    if own:
+        pair["predicted"] = [own["saved_share"][end] for end in ("low", "mid", "high")]
         low, _, high = pair["predicted"]
         pair["inside"] = low <= pair["saved_share"] <= high
         pair["width"] = high - low
@@ -72,24 +73,31 @@ def nulls(title, pairs):
     print(f"\nQuiet: {sum(pair['quiet'] for pair in pairs)} of {len(pairs)}.")
 
 
-def main():
-    purlin, folder = sys.argv[1], sys.argv[2]
-    seen_only = "--seen" in sys.argv
+def pairs_of(folder):
     with open(os.path.join(folder, "pairs.json"), encoding="utf-8") as file:
         pairs = json.load(file)["pairs"]
-    pairs = [pair for pair in pairs if "error" not in pair and not (seen_only and pair["set_aside"])]
+    return [{**pair, "trace": os.path.join(folder, pair["trace"])} for pair in pairs if "error" not in pair]
+
+
+def main():
+    options = {word for word in sys.argv if word.startswith("--")}
+    purlin, *folders = [word for word in sys.argv[1:] if word not in options]
+    pairs = [pair for folder in folders for pair in pairs_of(folder)]
+    if "--as-seen" in options:
+        pairs = [{**pair, "set_aside": False} for pair in pairs]
+    wanted = {"--seen": [False], "--sealed": [True]}
+    wanted = next((wanted[option] for option in options if option in wanted), [False, True])
     errors = []
-    for pair in pairs:
-        advice = advice_of(purlin, os.path.join(folder, pair["trace"]))
-        judge(pair, advice["interventions"] + advice["trades"], "--rule-alone" in sys.argv)  # as the text lists them
-        if advice["replay"]:
-            errors.append(advice["replay"]["constant_error"])
     for aside, where in ((False, "seen while the constants were chosen"), (True, "set aside")):
-        if aside and seen_only:
-            continue
-        chosen = [pair for pair in pairs if pair["set_aside"] == aside]
-        table(f"Pairs {where}", [pair for pair in chosen if not pair["null"]])
-        nulls(f"Null pairs {where}", [pair for pair in chosen if pair["null"]])
+        chosen = [pair for pair in pairs if pair["set_aside"] == aside] if aside in wanted else []
+        for pair in chosen:
+            advice = advice_of(purlin, pair["trace"])
+            judge(pair, advice["interventions"] + advice["trades"], "--rule-alone" in options)  # as the text lists them
+            if advice["replay"]:
+                errors.append(advice["replay"]["constant_error"])
+        if chosen:
+            table(f"Pairs {where}", [pair for pair in chosen if not pair["null"]])
+            nulls(f"Null pairs {where}", [pair for pair in chosen if pair["null"]])
     errors.sort()
     if errors:
         print(f"\nReplay with constant delays misses the span of {len(errors)} traces by {100 * statistics.median(errors):.2f} % in "

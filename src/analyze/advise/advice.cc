@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyze/advise/advice.h"
 
+#include "analyze/advise/learn/margins.h"
 #include "analyze/advise/rules.h"
 #include "analyze/advise/rules/pricing.h"
 #include "analyze/phase/slice.h"
@@ -35,10 +36,24 @@ void apply_records(const TrackRecords& records, const Unit& unit,
   }
 }
 
+// Amdahl bounds what shorter kernels save. What removes or moves work changes more than them.
+bool shortens_only(const Change& change) {
+  return std::all_of(change.edits.begin(), change.edits.end(),
+                     [](const Edit& edit) { return std::holds_alternative<edit::Scale>(edit); });
+}
+
+void add_margin(const Unit& unit, Intervention& one) {
+  if (one.saved_share.mid <= 0) return;
+  Margin margin = margin_of(one.id);
+  const bool all_kernels = one.risk == "high";  // a change of precision reaches the others too
+  if (one.estimate != "replay" || (shortens_only(one.change) && !all_kernels)) margin.above = 0;
+  widen(margin, unit.baseline_ns.mid, one.saved_share, one.saved_ns);
+}
+
 bool before(const Intervention& a, const Intervention& b) {
   // Within a hundredth of each other, estimates are equal; the level decides.
-  const double least = std::max(a.saved_ns.mid, b.saved_ns.mid) * 0.01;
-  if (std::abs(a.saved_ns.mid - b.saved_ns.mid) > least) return a.saved_ns.mid > b.saved_ns.mid;
+  const double one = worth(a), other = worth(b);
+  if (std::abs(one - other) > 0.01 * std::max(one, other)) return one > other;
   return a.level < b.level;
 }
 
@@ -126,6 +141,11 @@ std::string reason_for_nothing(const Facts& facts, const Advice& advice) {
 
 }  // namespace
 
+double worth(const Intervention& one) {
+  const double factor = one.effort == "hours" ? 1 : one.effort == "days" ? 0.5 : 0.25;
+  return factor * (one.alternative ? 0.5 : 1) * one.saved_ns.mid;
+}
+
 std::string section_of(std::string_view remedy) {
   std::string anchor(remedy);
   std::replace(anchor.begin(), anchor.end(), '_', '-');
@@ -136,7 +156,7 @@ std::string section_of(std::string_view remedy) {
 void rank(std::vector<Intervention>& interventions) {
   std::stable_sort(
       interventions.begin(), interventions.end(),
-      [](const Intervention& a, const Intervention& b) { return a.saved_ns.mid > b.saved_ns.mid; });
+      [](const Intervention& a, const Intervention& b) { return worth(a) > worth(b); });
   for (std::size_t i = 1; i < interventions.size(); ++i)
     for (std::size_t k = i; k > 0 && before(interventions[k], interventions[k - 1]); --k)
       std::swap(interventions[k], interventions[k - 1]);
@@ -167,6 +187,8 @@ Advice advise(const Profile& whole, const TimelineAnalysis& timeline,
   join_alike(advice.trades);
   add_savings(facts, advice.interventions);
   add_savings(facts, advice.trades);
+  for (std::vector<Intervention>* list : {&advice.interventions, &advice.trades})
+    for (Intervention& one : *list) add_margin(facts.unit, one);
   if (options.records != nullptr) apply_records(*options.records, facts.unit, advice.interventions);
   const std::size_t all = advice.interventions.size();
   std::erase_if(advice.interventions, [&](const Intervention& one) {

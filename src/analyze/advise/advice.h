@@ -47,11 +47,14 @@ struct Intervention {
   std::string title;
   Pillar pillar = Pillar::kOverhead;
   Level level = Level::kTuning;
-  LossLevel at = LossLevel::kUnknown;  // where the time is that it saves
-  double roi = 0;                      // saved per cent for a day of work (effort_days)
+  LossLevel at = LossLevel::kUnknown;  // Where the saved time is.
+  double roi = 0;                      // Per cent saved in a day of work.
   std::string regime;                  // "memory", "compute", "latency", "host"
-  std::vector<std::string> kernels;    // labels, heaviest first; empty: not about kernels
-  double kernels_left_out = 0;         // beyond those
+
+  std::vector<std::string> kernels;  // labels, heaviest first; empty: not about kernels
+  double kernels_left_out = 0;       // beyond those
+  bool together = false;             // one change of the program covers all of its id
+  bool alternative = false;          // another one, with more evidence, saves the same time
   // Where it is not empty and the host's calls are known, replay computes the saving from it;
   // what the rule put into saved_ns counts elsewhere.
   Change change;

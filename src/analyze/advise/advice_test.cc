@@ -2,6 +2,7 @@
 // Synthetic profiles whose right answer is known. Savings against reality: measured_test.cc.
 #include "analyze/advise/advice.h"
 
+#include "analyze/advise/learn/margins.h"
 #include "analyze/advise/rules.h"
 #include "analyze/advise/rules/remedies.h"
 #include "analyze/advise/testing.h"
@@ -78,6 +79,23 @@ TEST(Advise, TheFirstAdviceFitsTheRegime) {
   EXPECT_FALSE(idle.interventions[0].guard.empty());  // numerics
 }
 
+// With 16 bits, what lies between the products moves half of its bytes as well: at best.
+TEST(Advise, PrecisionHalvesTheTrafficBetweenProducts) {
+  const auto high = [](const char* dtype) {
+    Program program;
+    for (int i = 0; i < 20; ++i) {
+      program.kernel(gemm(), gemm_ns(60e12));
+      program.kernel(
+          advised_row("void scale<float>(float*)", "aten::mul", "n=67108864,inputs=1", dtype),
+          gemm_ns(60e12));
+    }
+    const Advice advice = program.advice();
+    const Intervention* one = find(advice, "tensor_cores");
+    return one != nullptr ? one->saved_share.high : 0;
+  };
+  EXPECT_NEAR(high("f32") - high("bf16"), 0.45 / 2, 0.06);
+}
+
 // S25: same runtime, opposite fixes.
 TEST(Advise, MoreFlopsBuyAMemoryBoundKernelNothing) {
   Program memory, compute;
@@ -143,6 +161,23 @@ TEST(Advise, TiesAreOrderedByLevel) {
   const std::vector<Level> expected = {Level::kTuning,  Level::kAlgorithm,   Level::kMemory,
                                        Level::kCompute, Level::kParallelism, Level::kTuning};
   for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i].level, expected[i]) << i;
+}
+
+// S17: the same saving in a tenth of the time comes first, and an alternative after both.
+TEST(Advise, WhatTakesLessWorkComesFirst) {
+  std::vector<Intervention> all(4);
+  const char* efforts[] = {"weeks", "days", "hours", "hours"};
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i].effort = efforts[i];
+    all[i].saved_ns.mid = 1000;
+  }
+  all[3].alternative = true;
+  all[1].saved_ns.mid = 1500;
+  rank(all);
+  EXPECT_EQ(all[0].effort, "hours");
+  EXPECT_EQ(all[1].effort, "days");
+  EXPECT_TRUE(all[2].alternative);
+  EXPECT_EQ(all[3].effort, "weeks");
 }
 
 // S43: a wait after each kernel is counted, and the idle time it explains is named.
@@ -268,7 +303,7 @@ TEST(Advise, EveryInterventionIsCompleteAndBounded) {
     }
     program.kernel(pointwise("void a(float*)"), pointwise_ns(0.5));
     const Advice advice = program.advice();
-    double last = 2;
+    double last = 1e18;
     for (const Intervention& one : advice.interventions) {
       seen.insert(one.id);
       EXPECT_FALSE(one.evidence.empty()) << one.id;
@@ -279,20 +314,22 @@ TEST(Advise, EveryInterventionIsCompleteAndBounded) {
       EXPECT_LE(one.saved_share.low, one.saved_share.mid);
       EXPECT_LE(one.saved_share.mid, one.saved_share.high);
       EXPECT_LE(one.saved_share.high, 1);
-      EXPECT_LE(one.saved_share.mid, last * 1.02 + 1e-9);
-      last = one.saved_share.mid;
+      EXPECT_LE(worth(one), last * 1.02 + 1e-9);
+      last = worth(one);
     }
     const Profile& profile = program.profile();
     double kernel_ns = 0;
     for (const KernelRow& one : profile.kernels) kernel_ns += one.duration.total_ns();
     for (const Intervention& one : advice.interventions)
-      if (!one.kernels.empty() && one.regime != "host") {
+      if (!one.kernels.empty() && one.regime != "host" && one.risk != "high") {
         double owned = 0;
         const Report rows = build_rows(profile, GroupBy::kKernel);
         for (const KernelStat& kernel : rows.kernels)
           if (std::find(one.kernels.begin(), one.kernels.end(), kernel.label) != one.kernels.end())
             owned += kernel.duration.total_ns();
-        EXPECT_LE(one.saved_ns.high, owned * 1.0001) << one.id;
+        // What removes launches has a margin for the host's time that they take.
+        const double margin = margin_of(one.id).above * advice.unit.baseline_ns.mid;
+        EXPECT_LE(one.saved_ns.high, owned * 1.0001 + margin) << one.id;
       }
   }
   EXPECT_GE(seen.size(), 5u);

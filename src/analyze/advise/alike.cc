@@ -2,6 +2,7 @@
 // A rule judges each problem of a kernel by itself. A reader changes the kernel once: alike
 // interventions for problems of the same kernels are one.
 #include "analyze/advise/rules.h"
+#include "analyze/advise/rules/pricing.h"
 
 #include <algorithm>
 #include <functional>
@@ -10,8 +11,8 @@ namespace purlin::analyze {
 namespace {
 
 bool is_alike(const Intervention& a, const Intervention& b) {
-  return a.id == b.id && !a.kernels.empty() && a.kernels == b.kernels &&
-         a.kernels_left_out == b.kernels_left_out;
+  if (a.id != b.id || a.kernels.empty()) return false;
+  return a.together || (a.kernels == b.kernels && a.kernels_left_out == b.kernels_left_out);
 }
 
 template <class T, class Same>
@@ -26,6 +27,7 @@ void join_into(Intervention& into, const Intervention& from) {
   into.change.edits.insert(into.change.edits.end(), from.change.edits.begin(),
                            from.change.edits.end());
   into.saved_ns = into.saved_ns + from.saved_ns;
+  for (const std::string& kernel : from.kernels) name_label(kernel, into);
   into.freed_bytes += from.freed_bytes;
   into.confidence = std::max(into.confidence, from.confidence);
   add_unknown(from.evidence, into.evidence, [](const Evidence& a, const Evidence& b) {

@@ -3,12 +3,14 @@
 // H200 (tests/data/traces/measured.json). Figures: docs/guide/advise.md, "How good the estimates
 // are".
 #include "analyze/advise/advice.h"
+#include "analyze/advise/learn/margins.h"
 #include "analyze/timeline/testing.h"
 #include "base/files.h"
 #include "profile/import/import.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 namespace purlin::analyze {
@@ -62,9 +64,13 @@ TEST(MeasuredAdvice, AGraphForALaunchBoundDecoder) {
   const Json truth = measured("graphs_decode");
   const Advice advice = advice_of(std::string(kTraces) + "kineto_h200_decode_before.json.gz");
   EXPECT_EQ(advice.verdict, "scheduling");
-  ASSERT_EQ(advice.interventions.size(), 1u);  // the host sets the pace: no kernel is blamed
-  const Intervention& graph = advice.interventions[0];
-  EXPECT_EQ(graph.id, "cuda_graphs");
+  const auto found = std::find_if(advice.interventions.begin(), advice.interventions.end(),
+                                  [](const Intervention& one) { return one.id == "cuda_graphs"; });
+  ASSERT_NE(found, advice.interventions.end());
+  const Intervention& graph = *found;
+  // The host sets the pace: no kernel is blamed, and the other ways to relieve it come along.
+  for (const Intervention& one : advice.interventions)
+    EXPECT_TRUE(one.regime == "host" || one.id == "compile_model") << one.id;
   const double before = truth["before_ms"].as_double() * 1e6;
   const double saved = truth["saved_ms"].as_double() * 1e6;
   expect_holds(graph.saved_ns, saved);
@@ -115,7 +121,8 @@ TEST(MeasuredAdvice, LoadingInputAhead) {
     ASSERT_EQ(advice.interventions.size(), 1u);
     EXPECT_EQ(advice.interventions[0].id, "feed_the_device");
     expect_holds(advice.interventions[0].saved_ns, pair.saved_us * 1e3);
-    EXPECT_NEAR(advice.interventions[0].saved_ns.high, static_cast<double>(loader), 3e3);
+    const double margin = margin_of("feed_the_device").above * advice.unit.baseline_ns.mid;
+    EXPECT_NEAR(advice.interventions[0].saved_ns.high, static_cast<double>(loader) + margin, 3e3);
   }
 }
 

@@ -65,7 +65,10 @@ void judge_level(const Facts& facts, Advice& advice);
 void add_lists(const Facts& facts, const AdviceOptions& options, Advice& advice);
 void add_checklist(const Facts& facts, Advice& advice);
 void add_alerts(const Facts& facts, Advice& advice);
-// Most saved first; what saves as much, within a hundredth, by level.
+// What a saving is worth for its work: days must save twice as much as hours, weeks four times. The
+// alternative to another change comes after what saves other time.
+double worth(const Intervention& one);
+// Most worth first; what is worth as much, within a hundredth, by level.
 void rank(std::vector<Intervention>& interventions);
 // Alike interventions for problems of the same kernels become one.
 void join_alike(std::vector<Intervention>& interventions);

@@ -75,10 +75,22 @@ class Program {
     }
     return *this;
   }
+  Program& work(std::int64_t ns) {  // of the host, outside of calls
+    host_ += ns;
+    return *this;
+  }
   // A framework's op on the host, now.
   Program& op(const char* name) {
     builder_.op(name, host_, 500);
     host_ += 600;
+    return *this;
+  }
+  Program& waiting_op(const char* name) {  // such as .item() on a tensor of the device
+    op(name);
+    Timeline& timeline = builder_.profile.timeline;
+    const std::uint32_t call =
+        builder_.call(CallKind::kSync, "cudaStreamSynchronize", host_ - 300, 200);
+    timeline.calls[call].op = static_cast<std::uint32_t>(timeline.ops.size() - 1);
     return *this;
   }
   std::int64_t now() const { return std::max(host_, device_); }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The devices' part of the graph: launches, the order of each stream, and events between streams.
 // A profile holds no event's identity, so events are inferred: from cudaStreamWaitEvent and
-// cudaEventRecord on the host, and from work that begins when that of another stream ends.
+// cudaEventRecord on the host, and from work that begins when that of another stream ends. Some
+// traces name the streams of a wait.
 #include "analyze/replay/draft.h"
 #include "analyze/timeline/host.h"
 
@@ -81,7 +82,7 @@ class DeviceDraft {
 
   // The work of another stream that ended last in [oldest, by] and was asked for before `asked`.
   std::uint32_t last_ended(std::uint32_t index, std::int64_t by, std::int64_t asked,
-                           std::int64_t oldest) const {
+                           std::int64_t oldest, std::uint32_t of_stream = kNone) const {
     const auto list = ends_.find(at(index).process);
     if (list == ends_.end()) return kNone;
     auto next = std::partition_point(list->second.begin(), list->second.end(),
@@ -90,6 +91,7 @@ class DeviceDraft {
       const std::uint32_t other = *--next;
       if (end_of(at(other)) < oldest) return kNone;
       if (stream_of_[other] == stream_of_[index] || at(other).device != at(index).device) continue;
+      if (of_stream != kNone && at(other).stream != of_stream) continue;
       if (draft_.launched(at(other)) < asked) return other;
     }
     return kNone;
@@ -101,31 +103,45 @@ class DeviceDraft {
                       EdgeKind::kEvent);
   }
 
-  // The first launch of a thread after cudaStreamWaitEvent waits for what had been launched when
-  // the event was recorded, where that had ended.
+  struct StreamWait {
+    std::int64_t record = 0;       // when the event was recorded
+    std::uint32_t awaits = kNone;  // the stream of the event, where it is known
+  };
+  // What is launched next into the stream that cudaStreamWaitEvent names, or else by its thread,
+  // waits for what had been launched when the event was recorded, where that had ended.
   void recorded_events() {
     std::vector<std::uint32_t> first(timeline_.calls.size(), kNone);
     for (std::uint32_t i = 0; i < stream_of_.size(); ++i)
       if (stream_of_[i] != kNone && at(i).call < first.size() && first[at(i).call] == kNone)
         first[at(i).call] = i;
     std::unordered_map<std::uint32_t, std::int64_t> recorded;  // process -> last record
-    std::unordered_map<std::uint64_t, std::int64_t> waits;     // thread -> the record it waits for
+    std::unordered_map<std::uint64_t, StreamWait> by_thread, by_stream;
+    const auto end_wait = [&](auto& waits, std::uint64_t key, std::uint32_t work) {
+      const auto wait = waits.find(key);
+      if (wait == waits.end()) return;
+      add_event(
+          last_ended(work, begin_of(at(work)), wait->second.record, -kLatest, wait->second.awaits),
+          work);
+      waits.erase(wait);
+    };
+    const auto key_of = [](std::uint32_t process, std::uint32_t other) {
+      return std::uint64_t{process} << 32 | other;
+    };
     for (std::uint32_t c = 0; c < timeline_.calls.size(); ++c) {
       const Call& call = timeline_.calls[c];
-      const std::uint64_t thread = thread_key(call.process, call.thread);
       const std::string_view name =
           call.name < timeline_.names.size() ? timeline_.names[call.name] : std::string_view();
       if (name.find("EventRecord") != std::string_view::npos) {
         recorded[call.process] = begin_of(call);
       } else if (name.find("StreamWaitEvent") != std::string_view::npos) {
         const auto record = recorded.find(call.process);
-        waits[thread] = record != recorded.end() ? record->second : begin_of(call);
+        const StreamWait wait{record != recorded.end() ? record->second : begin_of(call),
+                              call.awaits};
+        (call.holds != kNone ? by_stream[key_of(call.process, call.holds)]
+                             : by_thread[key_of(call.process, call.thread)]) = wait;
       } else if (first[c] != kNone) {
-        const auto wait = waits.find(thread);
-        if (wait == waits.end()) continue;
-        const std::uint32_t work = first[c];
-        add_event(last_ended(work, begin_of(at(work)), wait->second, -kLatest), work);
-        waits.erase(wait);
+        end_wait(by_thread, key_of(call.process, call.thread), first[c]);
+        end_wait(by_stream, key_of(call.process, at(first[c]).stream), first[c]);
       }
     }
   }

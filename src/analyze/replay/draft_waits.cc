@@ -43,7 +43,7 @@ class WaitDraft {
 
  private:
   struct StreamEnds {  // work of the window, in order
-    std::uint32_t process = 0;
+    std::uint32_t process = 0, stream = 0;
     std::vector<std::uint32_t> work;
   };
 
@@ -66,7 +66,7 @@ class WaitDraft {
 
   void gather_streams() {
     for (const StreamWork& stream : draft_.streams.all()) {
-      StreamEnds out{stream.process, {}};
+      StreamEnds out{stream.process, stream.stream, {}};
       for (const std::uint32_t index : stream.activities)
         if (draft_.graph.activities[index].begin != kNone) out.work.push_back(index);
       if (!out.work.empty()) streams_.push_back(std::move(out));
@@ -116,6 +116,7 @@ class WaitDraft {
     std::int64_t latest = -kLatest;
     for (const StreamEnds& stream : streams_) {
       if (stream.process != call.process) continue;
+      if (call.awaits != kNone && call.awaits != stream.stream) continue;
       const std::uint32_t work = waited_for(stream, call);
       if (work == kNone) continue;
       if (kind == WaitFor::kAll)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyze/replay/replayer.h"
 
+#include "analyze/replay/step_spread.h"
 #include "analyze/timeline/host.h"
 #include "base/text.h"
 
@@ -24,8 +25,9 @@ constexpr std::size_t place_of(Scenario scenario) { return static_cast<std::size
 
 bool can_lose(const Change& change) {
   return std::any_of(change.edits.begin(), change.edits.end(), [](const Edit& one) {
+    const auto* host = std::get_if<edit::ScaleHost>(&one);
     return std::holds_alternative<edit::LaunchAsGraph>(one) ||
-           std::holds_alternative<edit::Overlap>(one);
+           std::holds_alternative<edit::Overlap>(one) || (host != nullptr && host->factor.low > 1);
   });
 }
 
@@ -94,6 +96,21 @@ Replayer::Replayer(const Profile& profile, const TimelineAnalysis& timeline, dou
   measure_quality(window);
   usable_ = quality_.recorded_ns > 0 && graph_.unlinked <= kMostUnlinked * graph_.work;
   if (usable_) calibrate(step_ns);
+  find_step_nodes(window);
+}
+
+void Replayer::find_step_nodes(const ReplayWindow& window) {
+  step_nodes_.assign(window.step_ends.size(), 0);
+  for (std::size_t i = 0; i < graph_.activities.size(); ++i) {
+    const NodePair nodes = graph_.activities[i];
+    if (nodes.begin == kNone) continue;
+    const auto step = std::upper_bound(window.step_ends.begin(), window.step_ends.end(),
+                                       begin_of(profile_.timeline.activities[i]));
+    if (step == window.step_ends.end()) continue;
+    std::uint32_t& last = step_nodes_[static_cast<std::size_t>(step - window.step_ends.begin())];
+    if (last == 0 || graph_.recorded[nodes.end] > graph_.recorded[last]) last = nodes.end;
+  }
+  std::erase(step_nodes_, 0);
 }
 
 double Replayer::step_of(const Weights& weights, double least) const {
@@ -182,6 +199,17 @@ Saving Replayer::saving(const Change& change) const {
     most = std::max(most, limit_ns);
     most_share = std::max(most_share, limit_ns / before);
   }
+  const Applied applied = applier_->apply(change, Scenario::kMid, base_[place_of(Scenario::kMid)]);
+  const StepSpread steps =
+      spread_over_steps(step_nodes_, replay(graph_, base_[place_of(Scenario::kMid)]),
+                        replay(graph_, applied.weights));
+  const auto lower = [&](double end, double by) {
+    return loses ? end - by : std::max(std::min(end, 0.0), end - by);
+  };
+  out.share.low = lower(out.share.low, steps.below);
+  out.ns.low = lower(out.ns.low, steps.below * before_.mid);
+  out.share.high += steps.above;
+  out.ns.high += steps.above * before_.mid;
   out.ns = bounded(out.ns, most);
   out.share = bounded(out.share, std::min(1.0, most_share));
   return out;

@@ -75,13 +75,15 @@ class Replayer {
   void calibrate(double step_ns);
   void measure_quality(const ReplayWindow& window);
   double step_of(const Weights& weights, double least = 0) const;
+  void find_step_nodes(const ReplayWindow& window);
 
   const Profile& profile_;
   Graph graph_;
   std::unique_ptr<Applier> applier_;
   double steps_ = 1;
-  Weights base_[3];   // without the recorder: least cost first
-  Interval3 before_;  // a step with them
+  std::vector<std::uint32_t> step_nodes_;  // the end of the last device work of each step
+  Weights base_[3];                        // without the recorder: least cost first
+  Interval3 before_;                       // a step with them
   ReplayQuality quality_;
   bool usable_ = false;
 };

@@ -7,11 +7,15 @@
 #include "analyze/timeline/timeline.h"
 #include "model/profile/profile.h"
 
+#include <cstdint>
+#include <vector>
+
 namespace purlin::analyze {
 
 struct ReplayWindow {
   Interval time;
   double steps = 1;
+  std::vector<std::int64_t> step_ends;  // In order; empty without steps.
   // How much the steps differ: half the distance of their quartiles, of their median. 0: not known.
   double spread = 0;
 };

@@ -54,6 +54,9 @@ struct Call {  // of the runtime's or driver's API, on the host
   std::uint32_t thread = 0;   // as the system numbers it
   std::uint32_t op = kNone;   // index into ops: the innermost around it
   CallKind kind = CallKind::kOther;
+  // Where the recorder says it (Kineto's cuda_sync); files do not keep it. Streams as Activity's:
+  std::uint32_t awaits = kNone;  // whose work it waits for, or makes another stream wait for
+  std::uint32_t holds = kNone;   // that it makes wait (cudaStreamWaitEvent)
 };
 
 // One number for a host thread of a profile: two processes may have threads of one number.

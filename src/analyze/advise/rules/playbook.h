@@ -18,9 +18,11 @@ struct Rule {
 std::span<const Rule* const> playbook();
 void add_playbook(const Facts& facts, Advice& advice);
 
+extern const Remedy kReduceRemedy;  // of two rules
+
 extern const Rule kAttentionRule, kOptimizerRule, kRecomputeRule, kReduceRule, kReuseRule,
     kBatchRule, kCastRule, kEpilogueRule, kFusionRule, kLayoutRule, kAlignRule, kGatherRule,
-    kGridRule, kQuantizeRule, kShortenRule, kAllocationRule, kRoundTripRule, kPersistentRule,
-    kCounterRule;
+    kGridRule, kQuantizeRule, kDoubleRule, kShortenRule, kAllocationRule, kRoundTripRule,
+    kPersistentRule, kCounterRule, kCompileRule, kTableRule;
 
 }  // namespace purlin::analyze

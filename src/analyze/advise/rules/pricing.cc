@@ -2,6 +2,7 @@
 #include "analyze/advise/rules/pricing.h"
 
 #include "analyze/text/layout.h"
+#include "analyze/timeline/host.h"
 #include "analyze/timeline/intervals.h"
 #include "base/text.h"
 
@@ -56,6 +57,14 @@ Interval3 idle_within(const Facts& facts, const Chain& chain) {
           each * left(unit.recorder_ns.low)};
 }
 
+bool host_sets_pace(const Chain& chain, Interval3 idle) {
+  return idle.mid > kHostBound * (idle.mid + chain.each_ns());
+}
+
+double exposed_part(const Facts& facts, const Chain& chain) {
+  return facts.without_recorder(chain.ns > 0 ? chain.exposed_ns / chain.ns : 1).mid;
+}
+
 }  // namespace
 
 Interval3 launch_cost(const Facts& facts) {
@@ -90,13 +99,12 @@ double roof_ns(const Peaks& peaks, double flops, double bytes, double compute, d
   return std::max({arithmetic, traffic, kLeastLaunch});
 }
 
-void become(const Facts& facts, const Chain& chain, Interval3 after_ns, double launches,
-            Intervention& out) {
+void replace_quietly(const Facts& facts, const Chain& chain, Interval3 after_ns, double launches,
+                     Intervention& out) {
   const double each = chain.each_ns(), count = chain.count();
-  const double exposed = facts.without_recorder(chain.ns > 0 ? chain.exposed_ns / chain.ns : 1).mid;
   const Interval3 idle = idle_within(facts, chain);
   Interval3 all;
-  if (idle.mid > kHostBound * (idle.mid + each)) {
+  if (host_sets_pace(chain, idle)) {
     // The host's pace: the whole span goes, and what is left takes its launches at least.
     const Interval3 cost = launch_cost(facts);
     const auto after = [&](double device, double of) { return std::max(device, launches * of); };
@@ -110,11 +118,18 @@ void become(const Facts& facts, const Chain& chain, Interval3 after_ns, double l
                              (each - after_ns.high) * count};
     const Interval3 turns = idle * in_one_unit(facts, count);
     all = of_launches(facts, saved, chain.ns, chain.exposed_ns) +
-          Interval3{0, turns.mid * exposed, turns.high};
+          Interval3{0, turns.mid * exposed_part(facts, chain), turns.high};
   }
   out.saved_ns = out.saved_ns + bounded(all, all.high);
   out.change.edits.emplace_back(edit::Replace{chain.groups, after_ns});
-  if (facts.timeline->launches.call_p50_ns > 0 && idle.mid > kHostBound * (idle.mid + each)) {
+}
+
+void become(const Facts& facts, const Chain& chain, Interval3 after_ns, double launches,
+            Intervention& out) {
+  replace_quietly(facts, chain, after_ns, launches, out);
+  const double exposed = exposed_part(facts, chain);
+  if (facts.timeline->launches.call_p50_ns > 0 &&
+      host_sets_pace(chain, idle_within(facts, chain))) {
     const Interval3 cost = launch_cost(facts);
     out.evidence.push_back(
         {"a launch takes the host, without the recorder",
@@ -124,6 +139,25 @@ void become(const Facts& facts, const Chain& chain, Interval3 after_ns, double l
   if (facts.exposure.known && exposed < 0.9)
     out.evidence.push_back(
         {"share of their time that sets the pace", percent(exposed), "timeline"});
+}
+
+void scale_host(const Facts& facts, Interval3 factor, std::span<const Interval> without,
+                Change& change) {
+  const HostFacts host(facts.profile->timeline);
+  for (std::uint32_t process = 0; process < facts.profile->processes.size(); ++process) {
+    std::vector<Interval> out_of(without.begin(), without.end());
+    for (const NamedInterval& one : host.process(process).loading) out_of.push_back(one.interval);
+    std::sort(out_of.begin(), out_of.end(),
+              [](const Interval& a, const Interval& b) { return a.begin < b.begin; });
+    edit::ScaleHost edit{factor, {}, process};
+    std::int64_t begin = -kLatest;
+    for (const Interval& one : out_of) {
+      if (one.begin > begin) edit.when.push_back({begin, one.begin});
+      begin = std::max(begin, one.end);
+    }
+    edit.when.push_back({begin, kLatest});
+    change.edits.emplace_back(std::move(edit));
+  }
 }
 
 void remove_launches(const Walk& walk, const Launches& work, Interval3 gone, Intervention& out) {
@@ -162,10 +196,12 @@ edit::Scale scale_of(const Facts& facts, std::size_t row, Interval3 factor) {
   return {Affected::of_rows(facts.profile_rows(row)), factor};
 }
 
-void name_kernel(const KernelStat& kernel, Intervention& out) {
-  if (std::find(out.kernels.begin(), out.kernels.end(), kernel.label) != out.kernels.end()) return;
+void name_kernel(const KernelStat& kernel, Intervention& out) { name_label(kernel.label, out); }
+
+void name_label(const std::string& label, Intervention& out) {
+  if (std::find(out.kernels.begin(), out.kernels.end(), label) != out.kernels.end()) return;
   if (out.kernels.size() < kMostNamed) {
-    out.kernels.push_back(kernel.label);
+    out.kernels.push_back(label);
   } else {
     out.kernels_left_out += 1;
   }

@@ -4,7 +4,9 @@
 #pragma once
 
 #include "analyze/advise/rules/walk.h"
+#include "analyze/timeline/intervals.h"
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +30,12 @@ Interval3 launch_cost(const Facts& facts);
 // Each occurrence of a chain becomes `launches` launches that take `after_ns` in all.
 void become(const Facts& facts, const Chain& chain, Interval3 after_ns, double launches,
             Intervention& out);
+void replace_quietly(const Facts& facts, const Chain& chain, Interval3 after_ns, double launches,
+                     Intervention& out);  // without evidence
+// All of the host's time, but not in these intervals, nor while it loads input: another rule is for
+// that.
+void scale_host(const Facts& facts, Interval3 factor, std::span<const Interval> without,
+                Change& change);
 // Some launches, the host's part included, go: the share `gone` of each.
 void remove_launches(const Walk& walk, const Launches& work, Interval3 gone, Intervention& out);
 // The launches of some report rows take `factor` of their time; `least` as edit::Scale has it.
@@ -38,6 +46,7 @@ edit::Scale scale_of(const Facts& facts, std::size_t row, Interval3 factor);
 // Labels of the kernels of some rows, each once.
 void name_kernels(const Facts& facts, const std::vector<std::uint32_t>& rows, Intervention& out);
 void name_kernel(const KernelStat& kernel, Intervention& out);
+void name_label(const std::string& label, Intervention& out);
 // A launch that mostly starts and drains; and the most that tuning can save of a kernel's time, as
 // even an empty launch takes some.
 bool is_short_launch(const KernelStat& kernel);

@@ -222,6 +222,15 @@ Intervention from_remedy(const Remedy& remedy) {
   return out;
 }
 
+Intervention from_remedy(const Remedy& remedy, const RemedyCase& of) {
+  Intervention out = from_remedy(remedy);
+  out.title = of.title;
+  out.effort = of.effort;
+  out.how = split(of.how, '|');
+  out.guard = of.guard;
+  return out;
+}
+
 Intervention from_remedy(std::string_view id) {
   for (const Remedy& remedy : kRemedies)
     if (remedy.id == id) return from_remedy(remedy);

@@ -28,5 +28,10 @@ std::span<const Remedy> remedies();
 // An intervention with everything that is known of its remedy.
 Intervention from_remedy(const Remedy& remedy);
 Intervention from_remedy(std::string_view id);
+// The same kind of change, in the words of one of its cases.
+struct RemedyCase {
+  std::string_view title, effort, how, guard;
+};
+Intervention from_remedy(const Remedy& remedy, const RemedyCase& of);
 
 }  // namespace purlin::analyze

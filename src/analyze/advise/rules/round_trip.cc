@@ -11,6 +11,8 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
+#include <vector>
 
 namespace purlin::analyze {
 namespace {
@@ -31,70 +33,212 @@ constexpr Remedy kRoundTrip = {
     "CUDA: one cudaMemcpy after the loop|HIP: one hipMemcpy after the loop|"
     "OpenCL: one read or map after the loop",
     "check that the host does not change the array between the copies"};
+constexpr RemedyCase kSentAgain = {
+    "Send the array once, before the loop", "hours",
+    "PyTorch: .to(device) once, where the tensor is made; register_buffer in a module|"
+    "CUDA: one cudaMemcpy before the loop|HIP: one hipMemcpy before the loop|"
+    "OpenCL: one write before the loop|"
+    "where the arrays differ: a side stream copies the next one during computation",
+    "check that the host does not change the array between the copies"};
 
 constexpr std::uint64_t kLarge = 64 * 1024;  // bytes
 constexpr std::size_t kFewestTrips = 3;
+
+constexpr Interval3 kTripsGone = {0.5, 0.95, 1};  // of the copies
+constexpr double kLeastHandled = 0.05;            // of the unit, that the host works on the array
+// What the device takes for the host's work on the array: of the host's time.
+constexpr Interval3 kOnDevice = {0.7, 0.05, 0.01};
 
 struct Trips {  // copies of one size between the host and one device
   Launches out, back;
   std::size_t count() const { return std::min(out.size(), back.size()); }
 };
 
-void add_round_trips(Walk& walk, Advice& advice) {
-  const Facts& facts = walk.facts();
-  const Profile& profile = *facts.profile;
-  std::map<std::pair<int, std::uint64_t>, Trips> by_size;
-  for (std::uint32_t i = 0; i < profile.timeline.activities.size(); ++i) {
-    const Activity& activity = profile.timeline.activities[i];
-    if (activity.kind != ActivityKind::kCopy || activity.row >= profile.copies.size() ||
-        activity.bytes < kLarge)
-      continue;
-    const std::string_view way = copy_direction(profile.copies[activity.row].kind);
-    Trips& trips = by_size[{activity.device, activity.bytes}];
-    if (way == "d2h") trips.out.push_back(i);
-    // What comes to the device before anything went is its first input.
-    if (way == "h2d" && !trips.out.empty()) trips.back.push_back(i);
+class RoundTrips {
+ public:
+  RoundTrips(Walk& walk, Advice& advice)
+      : walk_(walk), facts_(walk.facts()), profile_(*facts_.profile), advice_(advice) {}
+
+  void run() {
+    find();
+    Launches work = equal_sizes();
+    double bytes = 0;
+    for (const std::uint32_t one : work) bytes += static_cast<double>(walk_.at(one).bytes);
+    const std::vector<Handled> handled = handled_by_host();
+    double ns = 0;
+    for (const Handled& one : handled) ns += static_cast<double>(one.when.length());
+    if (!work.empty()) {
+      add("copies to the host, and of as many bytes back to the device", std::move(work), bytes,
+          handled);
+    } else if (handled.size() >= kFewestTrips &&
+               in_one_unit(facts_, ns) >= kLeastHandled * facts_.unit.baseline_ns.mid) {
+      for (const Handled& one : handled) {
+        work.insert(work.end(), {one.out, one.back});
+        bytes += static_cast<double>(walk_.at(one.out).bytes);
+      }
+      add("copies to the host, which works on the array and sends what it made", std::move(work),
+          bytes, handled);
+    }
+    sent_again();
   }
-  Launches work;
-  double bytes = 0;
-  for (const auto& [size, trips] : by_size) {
-    if (trips.count() < kFewestTrips) continue;
-    for (const Launches* copies : {&trips.out, &trips.back})
-      work.insert(work.end(), copies->begin(), copies->end());
-    bytes += static_cast<double>(size.second) *
-             static_cast<double>(trips.out.size() + trips.back.size());
+
+ private:
+  struct Handled {  // the host's work between a copy to it and the next copy from it
+    std::uint32_t out = 0, back = 0;
+    Interval when;
+  };
+
+  std::string_view way_of(std::uint32_t index) const {
+    const Activity& activity = walk_.at(index);
+    return activity.kind == ActivityKind::kCopy && activity.row < profile_.copies.size()
+               ? copy_direction(profile_.copies[activity.row].kind)
+               : std::string_view();
   }
-  std::sort(work.begin(), work.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return walk.at(a).start_ns < walk.at(b).start_ns;
-  });
-  if (work.size() < 2 * kFewestTrips) return;
-  Intervention out = from_remedy(kRoundTrip);
-  remove_launches(walk, work, {0.5, 0.95, 1}, out);
-  // Around the copies the device waits for the host to handle the array.
-  double idle = 0;
-  for (std::size_t i = 0; i + 1 < work.size(); ++i)
-    if (copy_direction(profile.copies[walk.at(work[i]).row].kind) == "d2h")
-      idle += static_cast<double>(
-          std::max<std::int64_t>(0, begin_of(walk.at(work[i + 1])) - end_of(walk.at(work[i]))));
-  out.saved_ns = out.saved_ns + Interval3{0.3, 0.9, 1} * in_one_unit(facts, idle);
-  out.evidence.push_back({"copies to the host, and of as many bytes back to the device",
-                          fmt::format("{}, {}", counted(static_cast<double>(work.size()), "copy"),
-                                      format_bytes(bytes)),
-                          "timeline"});
-  out.evidence.push_back(
-      {"time of these copies",
-       of_total(in_one_unit(facts, walk.duration(work)), facts.unit.baseline_ns.mid), "timeline"});
-  out.evidence.push_back({"device idle between the two",
-                          of_total(in_one_unit(facts, idle), facts.unit.baseline_ns.mid),
-                          "timeline"});
-  out.assumptions.emplace_back(
-      "what the host does with the array can be done on the device in little time");
-  out.confidence = "B";
-  advice.interventions.push_back(std::move(out));
-}
+
+  void find() {
+    for (std::uint32_t i = 0; i < profile_.timeline.activities.size(); ++i) {
+      const std::string_view way = way_of(i);
+      if (way != "d2h" && way != "h2d") continue;
+      copies_.push_back(i);
+      const Activity& activity = walk_.at(i);
+      if (activity.bytes < kLarge) continue;
+      Trips& trips = by_size_[{activity.device, activity.bytes}];
+      if (way == "d2h") trips.out.push_back(i);
+      if (way == "h2d") sent_[{activity.device, activity.bytes}].push_back(i);
+      // What comes to the device before anything went is its first input.
+      if (way == "h2d" && !trips.out.empty()) trips.back.push_back(i);
+    }
+  }
+
+  Launches equal_sizes() const {
+    Launches work;
+    for (const auto& [size, trips] : by_size_) {
+      if (trips.count() < kFewestTrips) continue;
+      for (const Launches* copies : {&trips.out, &trips.back})
+        work.insert(work.end(), copies->begin(), copies->end());
+    }
+    std::sort(work.begin(), work.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return walk_.at(a).start_ns < walk_.at(b).start_ns;
+    });
+    return work;
+  }
+
+  // A large copy to the host, then ops of the host that launch nothing, then a copy back.
+  std::vector<Handled> handled_by_host() const {
+    const Timeline& timeline = profile_.timeline;
+    std::vector<Handled> out;
+    for (std::size_t i = 0; i + 1 < copies_.size(); ++i) {
+      const Activity &there = walk_.at(copies_[i]), &back = walk_.at(copies_[i + 1]);
+      if (way_of(copies_[i]) != "d2h" || way_of(copies_[i + 1]) != "h2d" || there.bytes < kLarge ||
+          there.call >= timeline.calls.size() || back.call >= timeline.calls.size() ||
+          walk_.step_of(there) != walk_.step_of(back))
+        continue;
+      const Call &from = timeline.calls[there.call], &to = timeline.calls[back.call];
+      const Interval when{std::max(end_of(from), end_of(there)), begin_of(to)};
+      if (from.process != to.process || when.begin >= when.end || launches_in(when, from.process))
+        continue;
+      out.push_back({copies_[i], copies_[i + 1], when});
+    }
+    return out;
+  }
+  bool launches_in(const Interval& when, std::uint32_t process) const {
+    const auto& calls = profile_.timeline.calls;
+    auto call = std::partition_point(calls.begin(), calls.end(),
+                                     [&](const Call& one) { return one.start_ns < when.begin; });
+    for (; call != calls.end() && call->start_ns < when.end; ++call)
+      if (call->process == process &&
+          (call->kind == CallKind::kLaunch || call->kind == CallKind::kGraphLaunch))
+        return true;
+    return false;
+  }
+
+  void add(const char* what, Launches work, double bytes, const std::vector<Handled>& handled) {
+    Intervention out = from_remedy(kRoundTrip);
+    // The host's time before a copy back is its work on the array, which has its own factor.
+    Launches back;
+    for (const Handled& one : handled) back.push_back(one.back);
+    Launches removed;
+    for (const std::uint32_t one : work)
+      if (std::find(back.begin(), back.end(), one) == back.end()) removed.push_back(one);
+    remove_launches(walk_, removed, kTripsGone, out);
+    out.saved_ns = out.saved_ns + kTripsGone * in_one_unit(facts_, walk_.duration(back));
+    if (!back.empty()) {
+      edit::RemoveCalls calls{{}, kTripsGone};
+      for (const std::uint32_t one : back) calls.calls.push_back(walk_.at(one).call);
+      out.change.edits.emplace_back(std::move(calls));
+      out.change.edits.emplace_back(edit::Scale{
+          Affected::of(back), {1 - kTripsGone.low, 1 - kTripsGone.mid, 1 - kTripsGone.high}});
+    }
+    // Around the copies the device waits for the host to handle the array.
+    edit::ScaleHost host{kOnDevice, {}, kNone};
+    double idle = 0;
+    for (const Handled& one : handled) {
+      if (!host.when.empty() && one.when.begin < host.when.back().end) continue;
+      host.when.push_back(one.when);
+      idle += static_cast<double>(one.when.length());
+    }
+    const double each = in_one_unit(facts_, idle);
+    out.saved_ns =
+        out.saved_ns + Interval3{1 - kOnDevice.low, 1 - kOnDevice.mid, 1 - kOnDevice.high} * each;
+    if (!host.when.empty()) out.change.edits.emplace_back(std::move(host));
+    out.evidence.push_back({what,
+                            fmt::format("{}, {}", counted(static_cast<double>(work.size()), "copy"),
+                                        format_bytes(bytes)),
+                            "timeline"});
+    out.evidence.push_back(
+        {"time of these copies",
+         of_total(in_one_unit(facts_, walk_.duration(work)), facts_.unit.baseline_ns.mid),
+         "timeline"});
+    out.evidence.push_back({"the host works between the two",
+                            of_total(each, facts_.unit.baseline_ns.mid), "timeline"});
+    out.assumptions.emplace_back(
+        "what the host does with the array can be done on the device in little time");
+    out.confidence = "B";
+    advice_.interventions.push_back(std::move(out));
+  }
+
+  // Copies of one size to the device several times in each step: perhaps of one array.
+  void sent_again() {
+    if (facts_.unit.kind != "step") return;
+    Launches work;
+    double bytes = 0;
+    for (const auto& [size, copies] : sent_) {
+      if (!by_size_[size].out.empty()) continue;
+      if (static_cast<double>(copies.size()) < kFewestTrips * facts_.unit.count) continue;
+      work.insert(work.end(), copies.begin(), copies.end());
+      bytes += static_cast<double>(size.second) * static_cast<double>(copies.size());
+    }
+    if (work.empty()) return;
+    const double again = in_one_unit(facts_, walk_.duration(work));
+    if (again < kLeastHandled * facts_.unit.baseline_ns.mid) return;
+    Intervention out = from_remedy(kRoundTrip, kSentAgain);
+    remove_launches(walk_, work, {0, 0.6, 1}, out);
+    out.evidence.push_back(
+        {"copies of one size to the device, several times in each step",
+         fmt::format("{}{}, {}",
+                     counted(in_one_unit(facts_, static_cast<double>(work.size())), "copy"),
+                     a_unit(facts_), format_bytes(in_one_unit(facts_, bytes))),
+         "timeline"});
+    out.evidence.push_back(
+        {"time of these copies", of_total(again, facts_.unit.baseline_ns.mid), "timeline"});
+    out.assumptions.emplace_back(
+        "they may carry different data, which was not recorded: the low estimate is 0");
+    out.confidence = "D";
+    advice_.interventions.push_back(std::move(out));
+  }
+
+  Walk& walk_;
+  const Facts& facts_;
+  const Profile& profile_;
+  Advice& advice_;
+  Launches copies_;  // between host and device, in order
+  std::map<std::pair<int, std::uint64_t>, Trips> by_size_;
+  std::map<std::pair<int, std::uint64_t>, Launches> sent_;
+};
 
 }  // namespace
 
-const Rule kRoundTripRule = {{&kRoundTrip, 1}, add_round_trips};
+const Rule kRoundTripRule = {{&kRoundTrip, 1},
+                             [](Walk& walk, Advice& advice) { RoundTrips(walk, advice).run(); }};
 
 }  // namespace purlin::analyze

@@ -163,6 +163,9 @@ void TraceCollector::add(const ChromeEvent& event) {
     case Category::kSpan:
       add_span(event);
       break;
+    case Category::kWait:
+      add_wait(event);
+      break;
     case Category::kNone:
       add_loose(event);
       break;
@@ -200,6 +203,24 @@ void TraceCollector::keep_call(const CallRecord& record) {
     return;
   }
   out_.calls.push_back(record);
+}
+
+// Kineto's "cuda_sync": the wait of a stream for an event of another, or of the host for a stream.
+void TraceCollector::add_wait(const ChromeEvent& event) {
+  WaitRecord record;
+  record.correlation = id_of(event[Field::kCorrelation]);
+  const auto stream = [&](Field field) {
+    const std::string_view raw = event[field];
+    return raw.empty() || raw[0] == '-' ? kNone : stream_of(raw);
+  };
+  if (event[Field::kName] == "Stream Wait Event") {
+    record.holds = stream(Field::kStream);
+    record.awaits = stream(Field::kWaitOnStream);
+  } else {
+    record.awaits = stream(event.has(Field::kWaitOnStream) ? Field::kWaitOnStream : Field::kStream);
+  }
+  if (record.correlation != kNoId && (record.awaits != kNone || record.holds != kNone) && room())
+    out_.waits.push_back(record);
 }
 
 void TraceCollector::add_call(const ChromeEvent& event) {

@@ -49,6 +49,7 @@ class TraceCollector {
   void add_copy(const ChromeEvent& event, bool is_set);
   void add_counters(const ChromeEvent& event);
   void add_call(const ChromeEvent& event);
+  void add_wait(const ChromeEvent& event);
   void add_op(const ChromeEvent& event);
   void add_range(const ChromeEvent& event, std::uint32_t name, const RangeKind* kind);
   void add_span(const ChromeEvent& event);

@@ -111,7 +111,8 @@ constexpr WordTable<Field, 256> kArguments({{"External id", Field::kExternalId},
                                             {"hlo_text", Field::kLongName},
                                             {"Group size", Field::kGroupSize},
                                             {"dtype", Field::kDtype},
-                                            {"kernel", Field::kKernel}});
+                                            {"kernel", Field::kKernel},
+                                            {"wait_on_stream", Field::kWaitOnStream}});
 
 constexpr WordTable<Category, 256> kCategories({{"kernel", Category::kKernel},
                                                 {"Kernel", Category::kKernel},
@@ -151,7 +152,7 @@ constexpr WordTable<Category, 256> kCategories({{"kernel", Category::kKernel},
                                                 {"async_gpu", Category::kSkip},
                                                 {"forward_backward", Category::kSkip},
                                                 {"gpu_user_annotation", Category::kSkip},
-                                                {"cuda_sync", Category::kSkip},
+                                                {"cuda_sync", Category::kWait},
                                                 {"cuda_event", Category::kSkip},
                                                 {"cpu_instant_event", Category::kSkip},
                                                 {"external_correlation", Category::kSkip}});

@@ -60,6 +60,7 @@ enum class Field : std::uint8_t {
   kGroupSize,
   kDtype,
   kKernel,
+  kWaitOnStream,
   kCount
 };
 
@@ -105,6 +106,7 @@ enum class Category : std::uint8_t {
   kAnnotation,
   kOverhead,
   kSpan,
+  kWait,  // what a call waits for
 };
 Category category_of(std::string_view category);
 

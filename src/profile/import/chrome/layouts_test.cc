@@ -157,6 +157,27 @@ TEST(ChromeLayouts, OfDuplicateCorrelationIdsTheLaunchBeforeTheKernelCounts) {
   EXPECT_EQ(profile.coverage.launches_lost, 0);
 }
 
+// PyTorch with enable_cuda_sync_events.
+TEST(ChromeLayouts, ASyncEventNamesTheStreamsOfItsCall) {
+  const auto sync = [](const char* name, const char* args) {
+    return fmt::format(
+        R"({{"ph":"X","cat":"cuda_sync","name":"{}","pid":0,"tid":13,"ts":20,"dur":1,"args":{{{}}}}})",
+        name, args);
+  };
+  const Profile profile = import_ok(of_events(
+      host("cuda_runtime", "cudaStreamWaitEvent", 20, 2, R"("correlation":5)") + "," +
+      host("cuda_runtime", "cudaStreamSynchronize", 30, 2, R"("correlation":6)") + "," +
+      sync("Stream Wait Event",
+           R"("wait_on_stream":-1,"wait_on_cuda_event_id":28,"stream":13,"correlation":5)") +
+      "," + sync("Stream Sync", R"("stream":7,"correlation":6)") + "," +
+      sync("Context Sync", R"("stream":-1,"correlation":7)") + "," + kernel("k", 60, 9)));
+  ASSERT_EQ(profile.timeline.calls.size(), 2u);
+  EXPECT_EQ(profile.timeline.calls[0].holds, 13u);
+  EXPECT_EQ(profile.timeline.calls[0].awaits, kNone);
+  EXPECT_EQ(profile.timeline.calls[1].awaits, 7u);
+  EXPECT_EQ(profile.timeline.calls[1].holds, kNone);
+}
+
 TEST(ChromeLayouts, ALaunchWithoutItsKernelIsLost) {
   const Profile profile = import_ok(
       of_events(host("cuda_runtime", "cudaLaunchKernel", 10, 9, R"("correlation":1)") + "," +

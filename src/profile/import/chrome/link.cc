@@ -165,6 +165,15 @@ class CallsById {
     if (found != kNone) return found;
     return behind != begin ? std::prev(behind)->second : behind->second;
   }
+  // The first call of that id that launches and copies nothing.
+  std::uint32_t find_wait(std::uint64_t id) {
+    for (auto at = by_id_.begin() + static_cast<std::ptrdiff_t>(first(id));
+         at != by_id_.end() && at->first == id; ++at) {
+      const CallKind kind = calls_[at->second].call.kind;
+      if (kind == CallKind::kSync || kind == CallKind::kOther) return at->second;
+    }
+    return kNone;
+  }
 
  private:
   static bool fits(CallKind call, ActivityKind work) {
@@ -270,6 +279,12 @@ LinkStats link_trace(Records& records, const LinkOptions& options, Profile& prof
     for (DeviceRecord& record : records.kernels)
       rows.add(record, bind(record, records, calls, ops_by_id, stats));
     for (DeviceRecord& record : records.copies) bind(record, records, calls, ops_by_id, stats);
+    for (const WaitRecord& wait : records.waits) {
+      const std::uint32_t call = calls.find_wait(wait.correlation);
+      if (call == kNone) continue;
+      records.calls[call].call.awaits = wait.awaits;
+      records.calls[call].call.holds = wait.holds;
+    }
   }
   rows.add_overflow();
   rows.add_counters();

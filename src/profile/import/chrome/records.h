@@ -40,6 +40,11 @@ struct CallRecord {
   std::uint64_t correlation = kNoId, external = kNoId;
 };
 
+struct WaitRecord {  // of a call with that id
+  std::uint64_t correlation = kNoId;
+  std::uint32_t awaits = kNone, holds = kNone;  // as Call's
+};
+
 struct OpRecord {
   Op op;
   std::uint64_t external = kNoId;
@@ -77,6 +82,7 @@ struct Records {
   std::vector<TracedKernel> specs;
   std::vector<DeviceRecord> kernels, copies;
   std::vector<CallRecord> calls;
+  std::vector<WaitRecord> waits;
   std::vector<OpRecord> ops;
   std::vector<Range> ranges;
   std::vector<CounterRecord> counters;

@@ -8,6 +8,7 @@
 #include "profile/import/nsys/host.h"
 #include "profile/import/nsys/session.h"
 #include "profile/import/nsys/sqlite_file.h"
+#include "profile/ops/api_calls.h"
 #include "profile/ops/graph_captures.h"
 
 #include <algorithm>

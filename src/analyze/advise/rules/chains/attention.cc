@@ -37,6 +37,8 @@ constexpr std::size_t kMostBetween = 12;
 // a classifier have the model's width there.
 constexpr double kMaxHead = 576;
 
+constexpr double kFullLength = 256;  // positions; with fewer, the fused kernel's tiles are not full
+
 class Attention {
  public:
   Attention(Walk& walk, Advice& advice) : walk_(walk), advice_(advice), chains_(walk) {}
@@ -132,8 +134,9 @@ class Attention {
     const Peaks peaks = peaks_of(facts, kernel, kernel.dtype);
     if (peaks.flops <= 0 || peaks.bandwidth <= 0 || first == nullptr) return;
     const double work = flops * (backward ? kRecomputed : 1);
+    const double filled = std::min(1.0, std::min(first->m, first->columns) / kFullLength);
     const auto after = [&](double compute) {
-      return roof_ns(peaks, work, outer, compute, facts.targets.memory);
+      return roof_ns(peaks, work, outer, compute * filled, facts.targets.memory * filled);
     };
     const double each = chain.each_ns();
     const Interval3 fused = {std::min(each, after(kFlashCompute.low)),

@@ -52,12 +52,13 @@ class Casts {
     const double in = touch.read / touch.n, out = touch.written / touch.n;
     return walk_.stat(activity).name.op_class == "copy" && in > 1.5 * out && out >= 1;
   }
+  // Its weights, or its bias.
   bool weights_of_next(const Launches& run, std::size_t at) const {
     const double n = walk_.touch(run[at]).n;
     for (std::size_t i = at + 1; i < std::min(run.size(), at + 1 + kNear); ++i) {
       const Touch& touch = walk_.touch(run[i]);
-      if (touch.kind == TouchKind::kProduct && n == touch.batch * touch.depth * touch.columns &&
-          touch.columns > 1)
+      if (touch.kind == TouchKind::kProduct && touch.columns > 1 &&
+          (n == touch.batch * touch.depth * touch.columns || n == touch.columns))
         return true;
     }
     return false;
@@ -75,7 +76,7 @@ class Casts {
     }
     const Facts& facts = walk_.facts();
     out.evidence.push_back(
-        {"conversions to a shorter type, as many elements as the next product's weights",
+        {"conversions to a shorter type, as many elements as the next product's weights or bias",
          fmt::format(
              "{}{}, {}", counted(in_one_unit(facts, static_cast<double>(work_.size())), "launch"),
              a_unit(facts),

@@ -107,16 +107,29 @@ class Fusion {
     for (std::size_t i = 0; i < group.size(); ++i) {
       const Touch& touch = walk_.touch(group[i]);
       distinct.insert(facts_.row_of[walk_.at(group[i]).row]);
-      reduces = reduces || touch.kind == TouchKind::kReduction;
+      reduces = reduces || (touch.kind == TouchKind::kReduction && read_again(group, i));
       joins = joins || touch.kind == TouchKind::kNorm;
       joins =
           joins || (i > 0 && (touch.inputs >= 2 || touch.in_size != walk_.touch(group[0]).in_size));
     }
     // One kernel again and again is as likely to work on one tensor after another, and two that
     // take turns too, unless one reads two tensors or another type.
-    if (distinct.size() < 2 || (!reduces && !joins && distinct.size() < 3)) return;
+    const bool sums = std::any_of(group.begin(), group.end(), [&](std::uint32_t one) {
+      return walk_.touch(one).kind == TouchKind::kReduction;
+    });
+    if (distinct.size() < 2 || (!sums && !joins && distinct.size() < 3)) return;
     walk_.take(group);
     (reduces ? norms_ : pointwise_).add(group);
+  }
+
+  // A norm reads its elements again after a reduction of them. A sum at the end is none.
+  bool read_again(std::span<const std::uint32_t> group, std::size_t reduction) const {
+    const double n = walk_.touch(group[0]).n;
+    return std::any_of(group.begin() + static_cast<std::ptrdiff_t>(reduction) + 1, group.end(),
+                       [&](std::uint32_t later) {
+                         const Touch& touch = walk_.touch(later);
+                         return touch.n == n && touch.kind != TouchKind::kReduction;
+                       });
   }
 
   struct Traffic {
@@ -176,6 +189,7 @@ class Fusion {
     put_evidence(chain, bytes, cached, out);
     after = {std::min(after.low, each), std::min(after.mid, each), std::min(after.high, each)};
     become(facts_, chain, after, 1, out);
+    out.together = true;
     out.confidence = bytes.unexplained_ns > 0 ? "D" : cached ? "C" : "B";
     advice_.interventions.push_back(std::move(out));
   }

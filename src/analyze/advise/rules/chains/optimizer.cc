@@ -35,6 +35,8 @@ constexpr std::string_view kStepRange = "Optimizer.step#";
 constexpr double kFewKernels = 4;                     // in a step: already one pass or nearly so
 constexpr Interval3 kFusedMemory = {0.5, 0.75, 0.9};  // of the bandwidth
 constexpr double kFusedLaunches = 2;
+// Of the host's time in the step: one launch of lists against one list after the other.
+constexpr Interval3 kHostOfStep = {1, 0.5, 0.2};
 constexpr Interval3 kUnsized = {0.7, 0.4, 0.25};  // of the time, where sizes are not known
 
 class Optimizer {
@@ -55,6 +57,9 @@ class Optimizer {
     for (const auto& [range, group] : steps) keep(group);
     if (chains_.all().empty()) return;
     name_ = timeline.names[ranges.front()->name].substr(kStepRange.size());
+    for (const Range* range : ranges)
+      if (host_.empty() || begin_of(*range) >= host_.back().end)
+        host_.push_back(interval_of(*range));
     finish();
   }
 
@@ -162,12 +167,14 @@ class Optimizer {
            "shape model"});
     }
     if (out.evidence.empty()) return;
+    out.change.edits.emplace_back(edit::ScaleHost{kHostOfStep, host_, kNone});
     out.evidence.push_back({"time of these kernels",
                             of_total(in_one_unit(facts, ns), facts.unit.baseline_ns.mid),
                             "timeline"});
     out.assumptions.push_back(
-        fmt::format("the fused kernel reaches {:.2f} to {:.2f} of the bandwidth", kFusedMemory.low,
-                    kFusedMemory.high));
+        fmt::format("the fused kernel reaches {:.2f} to {:.2f} of the bandwidth; the host takes "
+                    "{:.1f} to {:.1f} of its time in the step",
+                    kFusedMemory.low, kFusedMemory.high, kHostOfStep.high, kHostOfStep.low));
     out.confidence = "B";
     advice_.interventions.push_back(std::move(out));
   }
@@ -176,6 +183,7 @@ class Optimizer {
   Advice& advice_;
   Chains chains_;
   std::string name_;
+  std::vector<Interval> host_;  // steps of the optimizer
 };
 
 }  // namespace

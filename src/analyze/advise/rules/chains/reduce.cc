@@ -11,11 +11,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 namespace purlin::analyze {
-namespace {
 
-constexpr Remedy kReduce = {
+const Remedy kReduceRemedy = {
     "reduce_problem",
     "Select before computing: only part of the result is used",
     Pillar::kArithmeticIntensity,
@@ -29,6 +29,17 @@ constexpr Remedy kReduce = {
     "PyTorch: with Hugging Face, logits_to_keep=1 (num_logits_to_keep) when generating",
     "make sure that no other code reads the rest of the result"};
 
+namespace {
+
+constexpr RemedyCase kTop = {
+    "Find the greatest few instead of sorting all", "hours",
+    "PyTorch: torch.topk(x, k) for torch.sort(x)[:k]; max, min or kthvalue for one value|"
+    "CUDA: CUB's DeviceTopK, or a selection by radix, for DeviceRadixSort",
+    "equal values may come in another order"};
+
+constexpr std::string_view kSorting[] = {"aten::sort", "aten::argsort"};
+constexpr Interval3 kTopLeft = {0.7, 0.3, 0.1};  // of a sort's time
+constexpr double kFewKept = 65'536;          // elements that the next kernel reads
 constexpr std::string_view kSelecting[] = {"aten::select", "aten::slice",        "aten::index",
                                            "aten::narrow", "aten::index_select", "aten::gather"};
 constexpr double kMostKept = 0.5;  // of the rows
@@ -56,8 +67,12 @@ class Reduce {
 
   void run() {
     for (const Launches& run : walk_.runs())
-      for (std::size_t i = 0; i + 1 < run.size(); ++i) look_at(run[i], run[i + 1]);
+      for (std::size_t i = 0; i + 1 < run.size(); ++i) {
+        look_at(run[i], run[i + 1]);
+        sorts(run, i);
+      }
     for (const Chain* chain : chains_.all()) estimate(*chain);
+    if (!sorts_.empty()) add_sorts();
   }
 
  private:
@@ -76,6 +91,48 @@ class Reduce {
     const std::uint32_t pair[] = {product, reader};
     walk_.take({pair, 1});
     chains_.add(pair);
+  }
+
+  bool sorts(std::uint32_t activity) const {
+    return std::find(std::begin(kSorting), std::end(kSorting), walk_.stat(activity).op) !=
+           std::end(kSorting);
+  }
+  // All kernels of a sort, of whose result a selection takes few elements.
+  void sorts(const Launches& run, std::size_t last) {
+    if (!sorts(run[last]) || sorts(run[last + 1]) || walk_.taken(run[last])) return;
+    const Touch& reader = walk_.touch(run[last + 1]);
+    if (!reader.light() || reader.n > kFewKept) return;
+    const std::string op = selection_between(walk_.facts().profile->timeline, walk_.at(run[last]),
+                                             walk_.at(run[last + 1]));
+    if (op.empty()) return;
+    std::size_t first = last;
+    while (first > 0 && sorts(run[first - 1])) --first;
+    walk_.take({run.data() + first, last + 1 - first});
+    sorts_.insert(sorts_.end(), run.begin() + static_cast<std::ptrdiff_t>(first),
+                  run.begin() + static_cast<std::ptrdiff_t>(last) + 1);
+    op_ = op;
+    kept_ = reader.n;
+  }
+  void add_sorts() {
+    const Facts& facts = walk_.facts();
+    Intervention out = from_remedy(kReduceRemedy, kTop);
+    remove_launches(walk_, sorts_, {1 - kTopLeft.low, 1 - kTopLeft.mid, 1 - kTopLeft.high}, out);
+    for (const std::uint32_t activity : sorts_) name_kernel(walk_.stat(activity), out);
+    out.evidence.push_back(
+        {"kernels of sorts whose result is selected from",
+         fmt::format(
+             "{}{}, {}", counted(in_one_unit(facts, static_cast<double>(sorts_.size())), "launch"),
+             a_unit(facts),
+             of_total(in_one_unit(facts, walk_.duration(sorts_)), facts.unit.baseline_ns.mid)),
+         "timeline"});
+    out.evidence.push_back({fmt::format("elements that the next kernel reads, after {}", op_),
+                            format_count(kept_), "shapes"});
+    out.assumptions.push_back(
+        fmt::format("a selection takes {:.1f} to {:.1f} of the sort's time; no other kernel reads "
+                    "the rest",
+                    kTopLeft.high, kTopLeft.low));
+    out.confidence = "C";
+    advice_.interventions.push_back(std::move(out));
   }
 
   void estimate(const Chain& both) {
@@ -99,7 +156,7 @@ class Reduce {
     const auto after = [&](double compute, double memory) {
       return std::min(chain.each_ns(), roof_ns(peaks, flops, bytes, compute, memory));
     };
-    Intervention out = from_remedy(kReduce);
+    Intervention out = from_remedy(kReduceRemedy);
     become(facts, chain,
            {after(kSelectedCompute.low, kSelectedMemory.low),
             after(kSelectedCompute.mid, kSelectedMemory.mid),
@@ -124,12 +181,14 @@ class Reduce {
   Walk& walk_;
   Advice& advice_;
   Chains chains_;
+  Launches sorts_;
   std::string op_;
+  double kept_ = 0;
 };
 
 }  // namespace
 
-const Rule kReduceRule = {{&kReduce, 1},
+const Rule kReduceRule = {{&kReduceRemedy, 1},
                           [](Walk& walk, Advice& advice) { Reduce(walk, advice).run(); }};
 
 }  // namespace purlin::analyze

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyze/advise/rules/slow_op.h"
+#include "analyze/advise/rules/host/slow_op.h"
 
 #include <algorithm>
 #include <map>

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+// A PyTorch program that runs op by op, compiled. Between kernels of libraries, all light kernels
+// become one, casts too. The host launches the rest from one call.
+#include "analyze/advise/rules/playbook.h"
+#include "analyze/advise/rules/pricing.h"
+#include "analyze/text/layout.h"
+#include "base/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <span>
+
+namespace purlin::analyze {
+namespace {
+
+constexpr Remedy kCompile = {
+    "compile_model",
+    "Compile the model",
+    Pillar::kArithmeticIntensity,
+    Level::kAlgorithm,
+    "memory",
+    "hours",
+    "medium",
+    "api-independent",
+    "framework",
+    "PyTorch: model = torch.compile(model); the loss inside the compiled function|"
+    "PyTorch: TORCH_LOGS=graph_breaks,recompiles names what cuts it; dynamic=False for fixed "
+    "shapes|"
+    "PyTorch: mode=\"reduce-overhead\" adds CUDA graphs",
+    "the first steps compile; rounding may differ where intermediate results were stored in 16 "
+    "bits"};
+
+// All else stays a separate launch.
+constexpr std::string_view kLight[] = {"elementwise", "copy",    "reduction", "softmax",
+                                       "norm",        "dropout", "layout"};
+constexpr std::string_view kCompiled[] = {"Torch-Compiled Region", "CompiledFxGraph",
+                                          "CompiledFunction"};
+constexpr std::string_view kBreaks[] = {"aten::item", "aten::_local_scalar_dense", "aten::nonzero",
+                                        "aten::is_nonzero"};
+constexpr double kMostBreaks = 2;  // a step: a loss that is read at its end is none
+// Of the traffic between two kernels of a group, what goes: its reads; and what is written for the
+// backward pass stays.
+constexpr Interval3 kWriteGone = {0, 0.6, 1}, kReadGone = {0.5, 1, 1};
+constexpr Interval3 kUntold = {0.95, 0.5, 0.15};  // of the time, where the shape is not known
+constexpr Interval3 kFewBlocks = {1, 0.9,
+                                  0.5};   // of the time of launches that do not fill the device
+constexpr std::size_t kInOneKernel = 16;  // launches at most, that become one
+constexpr double kCompiledMemory = 0.7;   // of the bandwidth; high: the target
+// Of the host's time that is left: guards and the run time of the compiled graph against the
+// dispatch of each op. Nine programs on an H100 (bench/results/advice_pairs.md): in training a
+// small model became slower.
+constexpr Interval3 kHostLeft = {1.2, 0.8, 0.5}, kHostLeftTraining = {2, 1.2, 0.7};
+constexpr double kLeastShare = 0.03;  // of the unit
+
+class Compile {
+ public:
+  Compile(Walk& walk, Advice& advice)
+      : walk_(walk), facts_(walk.facts()), advice_(advice), chains_(walk) {}
+
+  void run() {
+    if (facts_.unit.kind != "step" || !eager()) return;
+    find_optimizer();
+    for (const Launches& run : walk_.runs()) group(run);
+    if (chains_.all().empty()) return;
+    finish();
+  }
+
+ private:
+  const Timeline& timeline() const { return facts_.profile->timeline; }
+
+  bool eager() const {
+    bool ops = false;
+    for (const std::string& name : timeline().names) {
+      for (const std::string_view mark : kCompiled)
+        if (name.find(mark) != std::string::npos) return false;
+      ops = ops || starts_with(name, "aten::");
+    }
+    return ops && !timeline().ops.empty() &&
+           std::none_of(facts_.rows.kernels.begin(), facts_.rows.kernels.end(),
+                        [](const KernelStat& kernel) {
+                          return starts_with(kernel.name.full, "triton_poi_") ||
+                                 starts_with(kernel.name.full, "triton_red_") ||
+                                 starts_with(kernel.name.full, "triton_per_");
+                        });
+  }
+
+  // A compiled model leaves the optimizer unchanged.
+  void find_optimizer() {
+    for (const Range& range : timeline().ranges)
+      if (starts_with(name_in(timeline(), range.name), "Optimizer.step#"))
+        optimizer_.push_back(interval_of(range));
+    std::sort(optimizer_.begin(), optimizer_.end(),
+              [](const Interval& a, const Interval& b) { return a.begin < b.begin; });
+  }
+  static bool within(const std::vector<Interval>& intervals, std::int64_t at) {
+    const auto next = std::partition_point(intervals.begin(), intervals.end(),
+                                           [&](const Interval& one) { return one.end <= at; });
+    return next != intervals.end() && next->begin <= at;
+  }
+  bool in_optimizer(const Activity& activity) const {
+    return activity.call < timeline().calls.size() &&
+           within(optimizer_, begin_of(timeline().calls[activity.call]));
+  }
+  bool light(std::uint32_t activity) const {
+    const std::string_view c = walk_.stat(activity).name.op_class;
+    return std::find(std::begin(kLight), std::end(kLight), c) != std::end(kLight) &&
+           walk_.stat(activity).name.family != "cudnn" && !in_optimizer(walk_.at(activity));
+  }
+
+  void group(const Launches& run) {
+    std::size_t begin = 0;
+    for (std::size_t i = 0; i <= run.size(); ++i) {
+      if (i < run.size() && light(run[i])) continue;
+      if (i >= begin + 2) keep({run.data() + begin, i - begin});
+      begin = i + 1;
+    }
+  }
+  // Two kernels with one input each that take turns may work on two tensors.
+  void keep(std::span<const std::uint32_t> launches) {
+    std::set<std::size_t> distinct;
+    bool joins = false;
+    for (std::size_t i = 0; i < launches.size(); ++i) {
+      distinct.insert(facts_.row_of[walk_.at(launches[i]).row]);
+      const Touch& touch = walk_.touch(launches[i]);
+      joins = joins || touch.kind != TouchKind::kPointwise || (i > 0 && touch.inputs >= 2);
+    }
+    if (distinct.size() < 2 || (distinct.size() == 2 && !joins)) return;
+    for (std::size_t at = 0; at + 1 < launches.size(); at += kInOneKernel)
+      chains_.add(launches.subspan(at, std::min(kInOneKernel, launches.size() - at)));
+  }
+
+  // What is left of a group's time in each scenario: its traffic without what goes from one kernel
+  // to the next, as fast as now, or as a fused kernel moves it.
+  Interval3 left_of(const Chain& chain) const {
+    Interval3 left, bytes;
+    double known = 0;
+    for (std::size_t i = 0; i < chain.rows.size(); ++i) {
+      const double ns = facts_.profile->kernels[chain.rows[i]].duration.mean_ns();
+      const Touch& touch = walk_.row_touch(chain.rows[i]);
+      if (few_blocks(facts_.profile->kernels[chain.rows[i]])) {
+        left = left + kFewBlocks * ns;
+        continue;
+      }
+      if (!touch.light() || touch.bytes() <= 0) {
+        left = left + kUntold * ns;
+        continue;
+      }
+      known += ns;
+      const double read =
+          i > 0 && passes(chain, i - 1) ? std::min(touch.n * touch.in_size, touch.read) : 0;
+      const double written = passes(chain, i) ? touch.written : 0;
+      const auto moved = [&](double reads, double writes) {
+        return touch.bytes() - read * reads - written * writes;
+      };
+      bytes = bytes + Interval3{moved(kReadGone.low, kWriteGone.low) / touch.bytes() * ns,
+                                moved(kReadGone.mid, kWriteGone.mid),
+                                moved(kReadGone.high, kWriteGone.high)};
+    }
+    const KernelStat& first = facts_.rows.kernels[facts_.row_of[chain.rows.front()]];
+    const double bandwidth = facts_.bandwidth_of(first);
+    if (bandwidth <= 0 || known <= 0) return left + Interval3{known, known, known};
+    const auto at = [&](double moved, double share) {
+      return std::min(known, moved / (bandwidth * share) * 1e9);
+    };
+    return left + Interval3{bytes.low, at(bytes.mid, kCompiledMemory),
+                            at(bytes.high, facts_.targets.memory)};
+  }
+  // Another grid is another change.
+  bool few_blocks(const KernelRow& row) const {
+    const auto& devices = facts_.profile->environment.devices;
+    const double units = devices.empty() ? 0 : static_cast<double>(devices.front().compute_units);
+    return row.duration.mean_ns() > kShortLaunch &&
+           static_cast<double>(row.launch.blocks()) < 0.75 * units;
+  }
+  // Whether the next kernel of the group may read what this one writes.
+  bool passes(const Chain& chain, std::size_t at) const {
+    if (at + 1 >= chain.rows.size()) return false;
+    const Touch &one = walk_.row_touch(chain.rows[at]), &next = walk_.row_touch(chain.rows[at + 1]);
+    return one.light() && next.light() && one.out > 0 && one.out <= next.n &&
+           (one.out == next.n || one.kind == TouchKind::kReduction);
+  }
+
+  // Ops for which the host waits; those on tensors of the host cut nothing.
+  double breaks_in_a_step() const {
+    std::set<std::uint32_t> ops;
+    for (const Call& call : timeline().calls) {
+      if ((call.kind != CallKind::kSync && call.kind != CallKind::kCopy) ||
+          call.op >= timeline().ops.size() || within(optimizer_, begin_of(call)))
+        continue;
+      const std::string_view name = name_in(timeline(), timeline().ops[call.op].name);
+      if (std::find(std::begin(kBreaks), std::end(kBreaks), name) != std::end(kBreaks))
+        ops.insert(call.op);
+    }
+    return static_cast<double>(ops.size()) / facts_.unit.count;
+  }
+
+  void finish() {
+    const double breaks = breaks_in_a_step();
+    if (breaks > kMostBreaks) return;
+    Intervention out = from_remedy(kCompile);
+    double ns = 0, launches = 0, groups = 0;
+    Interval3 left;
+    std::set<std::string> named;
+    for (const Chain* chain : chains_.all()) {
+      const Interval3 each = left_of(*chain);
+      replace_quietly(facts_, *chain, each, 1, out);
+      name_kernels(facts_, chain->rows, out);
+      ns += chain->ns;
+      left = left + each * chain->count();
+      launches += chain->count() * static_cast<double>(chain->rows.size());
+      groups += chain->count();
+    }
+    const Interval3 host_left = walk_.trains() ? kHostLeftTraining : kHostLeft;
+    scale_host(facts_, host_left, optimizer_, out.change);
+    const double late = facts_.unit.host_ns;
+    if (in_one_unit(facts_, ns - left.mid) + late < kLeastShare * facts_.unit.baseline_ns.mid)
+      return;
+    out.saved_ns = out.saved_ns + Interval3{(1 - host_left.low) * late, (1 - host_left.mid) * late,
+                                            (1 - host_left.high) * late};
+    out.evidence.push_back(
+        {"light kernels between those of libraries, launched one by one",
+         fmt::format("{} in {}{}, {}", counted(in_one_unit(facts_, launches), "launch"),
+                     counted(in_one_unit(facts_, groups), "group"), a_unit(facts_),
+                     of_total(in_one_unit(facts_, ns), facts_.unit.baseline_ns.mid)),
+         "timeline"});
+    out.evidence.push_back({"their time in one kernel for each group",
+                            fmt::format("{} ({} to {})", short_ns(in_one_unit(facts_, left.mid)),
+                                        short_ns(in_one_unit(facts_, left.high)),
+                                        short_ns(in_one_unit(facts_, left.low))),
+                            "shape model"});
+    out.evidence.push_back({"ops that cut a graph, such as .item()",
+                            fmt::format("{:.1f}{}", breaks, a_unit(facts_)), "timeline"});
+    out.assumptions.push_back(fmt::format(
+        "the host's time outside of the optimizer becomes {:.2f}, {:.2f} or {:.2f} of what it is, "
+        "after the launches that go",
+        host_left.low, host_left.mid, host_left.high));
+    out.assumptions.emplace_back(
+        "the forward pass is one graph: data-dependent control flow was not recorded");
+    out.confidence = "C";
+    advice_.interventions.push_back(std::move(out));
+  }
+
+  Walk& walk_;
+  const Facts& facts_;
+  Advice& advice_;
+  Chains chains_;
+  std::vector<Interval> optimizer_;
+};
+
+}  // namespace
+
+const Rule kCompileRule = {{&kCompile, 1},
+                           [](Walk& walk, Advice& advice) { Compile(walk, advice).run(); }};
+
+}  // namespace purlin::analyze

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/advise/learn/margins.h"
+#include "analyze/advise/rules/testing.h"
+
+#include <gtest/gtest.h>
+
+namespace purlin::analyze {
+namespace {
+
+constexpr double kOfGroup = 67'108'864;
+
+// A product, and light kernels after it, each at 0.92 of the bandwidth.
+template <class Before>
+Advice eager_program(Before before, bool ops = true) {
+  const double pass = 2 * kOfGroup / kBandwidth * 1e9 / 0.92;
+  return Program()
+      .steps(kSteps,
+             [&](Program& program) {
+               before(program);
+               program.kernel(product("M=8192,N=8192,K=8192"), 1.5e6);
+               if (ops) program.op("aten::mul");
+               program.kernel(functor("Mul", "n=67108864,inputs=1", "bf16"), 2 * pass);
+               program.kernel(functor("Add", "n=67108864,inputs=2", "bf16"), 3 * pass);
+               program.kernel(functor("Exp", "n=67108864,inputs=1", "bf16"), 2 * pass);
+             })
+      .advice();
+}
+
+TEST(Compile, LightKernelsBetweenProductsBecomeOne) {
+  const Advice advice = eager_program([](Program&) {});
+  const Intervention* one = find(advice, "compile_model");
+  ASSERT_NE(one, nullptr);
+  EXPECT_TRUE(says(one, "3 launches in 1 group a step"));
+  // High: one reads two arrays and one is written, of seven passes.
+  const double pass = 2 * kOfGroup / kBandwidth * 1e9 / 0.92;
+  const double step = 1.5e6 + 7 * pass;
+  EXPECT_GT(one->saved_share.high, 4 * pass / step);
+  EXPECT_LT(one->saved_share.high, 4 * pass / step + margin_of("compile_model").above + 0.03);
+  EXPECT_NEAR(one->saved_share.mid, (7 - (7 - 2 - 2 * 0.6) * 0.92 / 0.7) * pass / step, 0.04);
+  EXPECT_LT(one->saved_share.low, one->saved_share.mid);
+}
+
+TEST(Compile, SilentWhereItIsDoneOrCannotBe) {
+  EXPECT_EQ(find(eager_program([](Program& program) { program.op("CompiledFxGraph abc"); }),
+                 "compile_model"),
+            nullptr);
+  EXPECT_EQ(find(eager_program([](Program&) {}, false), "compile_model"), nullptr);  // no PyTorch
+  const Advice cut = eager_program([](Program& program) {
+    for (int i = 0; i < 3; ++i) program.waiting_op("aten::item");
+  });
+  EXPECT_EQ(find(cut, "compile_model"), nullptr);
+  // An optimizer reads its counters, which are on the host.
+  const Advice counters = eager_program([](Program& program) {
+    for (int i = 0; i < 3; ++i) program.op("aten::item");
+  });
+  EXPECT_NE(find(counters, "compile_model"), nullptr);
+}
+
+TEST(Compile, TwoTensorsThatTakeTurnsAreNoGroup) {
+  const Advice advice =
+      Program()
+          .steps(kSteps,
+                 [](Program& program) {
+                   program.op("aten::mul_");
+                   for (int i = 0; i < 4; ++i) {
+                     program.kernel(functor("Mul", "n=67108864,inputs=1"), 120'000);
+                     program.kernel(functor("Clamp", "n=67108864,inputs=1"), 120'000);
+                   }
+                 })
+          .advice();
+  EXPECT_EQ(find(advice, "compile_model"), nullptr);
+}
+
+}  // namespace
+}  // namespace purlin::analyze

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/advise/rules/testing.h"
+
+#include <gtest/gtest.h>
+
+namespace purlin::analyze {
+namespace {
+
+Advice sorted_then(const char* op, const char* reader) {
+  const KernelRow sort = advised_row(
+      "void at_cuda_detail::cub::DeviceRadixSortOnesweepKernel<Policy>()", "aten::sort", "", "f32");
+  return Program()
+      .steps(kSteps,
+             [&](Program& program) {
+               for (int pass = 0; pass < 4; ++pass) program.kernel(sort, 100'000);
+               program.op(op);
+               program.kernel(functor("Div", reader), 100'000);
+             })
+      .advice();
+}
+
+TEST(ReduceProblem, ASortOfWhichFewAreRead) {
+  const Advice advice = sorted_then("aten::slice", "n=128,inputs=1");
+  const Intervention* one = find(advice, "reduce_problem");
+  ASSERT_NE(one, nullptr);
+  EXPECT_EQ(one->title, "Find the greatest few instead of sorting all");
+  EXPECT_NEAR(one->saved_share.mid, 0.7 * 0.8, 0.02);
+  EXPECT_EQ(find(sorted_then("aten::view", "n=128,inputs=1"), "reduce_problem"), nullptr);
+  EXPECT_EQ(find(sorted_then("aten::slice", "n=4096000,inputs=1"), "reduce_problem"), nullptr);
+}
+
+Advice table_gradient(const char* shape, const char* head = "M=64,N=64,K=64") {
+  const double pass = 4.0 * (1 << 20) * 64 / kBandwidth * 1e9;
+  const KernelRow fill = advised_row(
+      "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>>()",
+      "aten::zero_", "", "f32");
+  const KernelRow update = advised_row(
+      "void at::native::multi_tensor_apply_kernel<at::native::BinaryOpListAlphaFunctor<float>>()",
+      "aten::_foreach_add_", "", "f32");
+  return Program()
+      .steps(kSteps,
+             [&](Program& program) {
+               program.kernel(fill, pass);
+               program.kernel(advised_row("void compute_grad_weight<float>()",
+                                          "aten::embedding_dense_backward", shape, "f32"),
+                              8'000);
+               program.kernel(update, 3 * pass);
+               program.kernel(product(head), 5'000);
+             })
+      .advice();
+}
+
+TEST(ReduceProblem, TheGradientOfARarelyReadTable) {
+  const Advice advice = table_gradient("indices=8192,cols=64,rows=1048576,backward=1");
+  const Intervention* one = find(advice, "reduce_problem");
+  ASSERT_NE(one, nullptr);
+  EXPECT_TRUE(says(one, "a step reads 0.78% of"));
+  const double passes = 4 * 4.0 * (1 << 20) * 64 / kBandwidth * 1e9;
+  EXPECT_NEAR(one->saved_share.mid, 0.9 * passes / (passes + 13'000), 0.04);
+  EXPECT_EQ(
+      find(table_gradient("indices=524288,cols=64,rows=1048576,backward=1"), "reduce_problem"),
+      nullptr);
+  // The table is the weights of a product too.
+  EXPECT_EQ(
+      find(table_gradient("indices=8192,cols=64,rows=1048576,backward=1", "M=8192,N=1048576,K=64"),
+           "reduce_problem"),
+      nullptr);
+}
+
+}  // namespace
+}  // namespace purlin::analyze

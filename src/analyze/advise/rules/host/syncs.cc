@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host waits for the device, and launches the next work only then.
+#include "analyze/advise/rules/host/host_view.h"
+#include "analyze/advise/rules/remedies.h"
+#include "analyze/text/layout.h"
+#include "analyze/timeline/host.h"
+#include "base/text.h"
+#include "model/profile/copy_kind.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+namespace purlin::analyze {
+namespace {
+
+constexpr double kSynchronised = 0.02;  // share of the unit
+constexpr double kSmallCopy = 64;       // bytes
+// Few programs need what they wait for several times in a step: most such waits are of logging.
+constexpr double kManyWaits = 3;
+constexpr Interval3 kMost = {0, 0.8, 1};
+
+// Copies to the host, several in each step: the host stands still until each has ended.
+std::vector<std::uint32_t> many_copies(const HostView& view) {
+  const Profile& profile = *view.facts.profile;
+  std::vector<std::uint32_t> out;
+  for (std::uint32_t i = 0; i < profile.timeline.activities.size(); ++i) {
+    const Activity& activity = profile.timeline.activities[i];
+    if (activity.kind == ActivityKind::kCopy && activity.row < profile.copies.size() &&
+        copy_direction(profile.copies[activity.row].kind) == "d2h" &&
+        copy_memory(profile.copies[activity.row].kind) != "pinned")
+      out.push_back(i);
+  }
+  const bool many =
+      view.unit.kind == "step" && static_cast<double>(out.size()) * view.share >= kManyWaits;
+  return many ? out : std::vector<std::uint32_t>();
+}
+
+double time_of(const HostView& view, const std::vector<std::uint32_t>& activities) {
+  double ns = 0;
+  for (const std::uint32_t i : activities)
+    ns += static_cast<double>(interval_of(view.facts.profile->timeline.activities[i]).length());
+  return ns * view.share;
+}
+
+}  // namespace
+
+void add_syncs_rule(HostView& view) {
+  const Timeline& timeline = view.facts.profile->timeline;
+  const std::vector<std::uint32_t> copies = many_copies(view);
+  const double copied = time_of(view, copies);
+  const double waited = view.idle(IdleCause::kSynchronization) + copied;
+  if (waited < kSynchronised * view.length) return;
+  std::map<std::uint32_t, double> by_name;
+  edit::RemoveCalls edit;
+  for (std::uint32_t i = 0; i < timeline.calls.size(); ++i) {
+    const Call& call = timeline.calls[i];
+    if (!waits_for_device(timeline, call)) continue;
+    edit.calls.push_back(i);
+    if (call.name < timeline.names.size()) by_name[call.name] += 1;
+  }
+  const double waits = static_cast<double>(edit.calls.size()) * view.share;
+  edit.gone = view.unit.kind == "step" && waits >= kManyWaits ? kMost : kHalf;
+  const Interval3 gone = edit.gone;
+  std::vector<std::pair<double, std::uint32_t>> most;
+  for (const auto& [name, count] : by_name) most.emplace_back(-count, name);
+  std::sort(most.begin(), most.end());
+  Intervention out = from_remedy("remove_syncs");
+  out.evidence.push_back(
+      {"device idle because the host had waited for it", view.part(waited), "timeline"});
+  for (std::size_t i = 0; i < std::min<std::size_t>(3, most.size()); ++i)
+    out.evidence.push_back({"calls that wait",
+                            fmt::format("{} {}", clean(timeline.names[most[i].second]),
+                                        counted(-most[i].first, "time")),
+                            "timeline"});
+  double small = 0;
+  for (const Activity& activity : timeline.activities)
+    if (activity.kind == ActivityKind::kCopy && activity.bytes > 0 &&
+        static_cast<double>(activity.bytes) <= kSmallCopy &&
+        activity.row < view.facts.profile->copies.size() &&
+        copy_direction(view.facts.profile->copies[activity.row].kind) == "d2h")
+      small += 1;
+  if (small > 0)
+    out.evidence.push_back(
+        {"memcpys to the host of a few bytes, such as .item()", format_count(small), "timeline"});
+  if (!copies.empty()) {
+    out.evidence.push_back(
+        {"copies to the host that it waits for",
+         fmt::format("{}{}, {}", counted(static_cast<double>(copies.size()) * view.share, "copy"),
+                     view.unit.kind == "step" ? " a step" : "", short_ns(copied)),
+         "timeline"});
+    out.change.edits.emplace_back(edit::Remove{Affected::of(copies), gone});
+  }
+  view.add_longest(IdleCause::kSynchronization, out);
+  out.assumptions.emplace_back("the wait may be a real dependency, so the low estimate is 0");
+  if (!edit.calls.empty()) out.change.edits.emplace_back(std::move(edit));
+  view.add(std::move(out), gone * waited, waited, "C");
+}
+
+}  // namespace purlin::analyze
