@@ -45,5 +45,7 @@ Result<Space> build_space(const KernelSpec& spec, const ProblemShape& problem,
 // for a config that does not assign a known value to every parameter.
 Result<Space> list_space(const std::vector<Parameter>& parameters,
                          const std::vector<Config>& configs);
+// The same of places of values, for each config one of every parameter. REQUIRES: they exist.
+Result<Space> list_space(const std::vector<Parameter>& parameters, std::vector<std::uint16_t> rows);
 
 }  // namespace purlin::tune
