@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tune/search/strategy.h"
-#include "tune/search/transfer_candidates.h"
-#include "tune/search/transfer_judge.h"
+#include "tune/search/transfer/candidates.h"
+#include "tune/search/transfer/judge.h"
 #include "tune/space/build.h"
 
 #include <gtest/gtest.h>
@@ -158,6 +158,39 @@ TEST_F(Transfer, RunsThatMisleadAreDropped) {
   EXPECT_EQ(strategy->transfer()->state, TransferOutcome::State::kDropped);
   EXPECT_FALSE(strategy->transfer()->why.empty());
   EXPECT_LT(best, 1.3);  // the median of the space is above 2
+}
+
+// Runs that are the other way round teach as much as right ones, and more than none.
+TEST_F(Transfer, TheModelLearnsFromRunsWhateverTheirDirection) {
+  const auto found_with = [&](const std::vector<PriorRun>& runs) {
+    double sum = 0;
+    for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+      StrategyRequest request{space_, seed, 40};
+      request.priors = runs;
+      sum += best_of(*make_model(request), space_, 0, 24);
+    }
+    return sum / 6;
+  };
+  const double without = found_with({});
+  EXPECT_LT(found_with({run_of(space_, 0)}), without - 0.05);
+  EXPECT_LT(found_with({turned_round(run_of(space_, 0))}), without - 0.05);
+}
+
+TEST_F(Transfer, RunsAreFeaturesByTheirOrder) {
+  PriorRun run = run_of(space_, 0);
+  run.failed = {run.times.back().first};
+  run.times.pop_back();
+  run.times.pop_back();  // one is not known
+  const std::vector<KnownFeature> one = features_of({run});
+  ASSERT_EQ(one.size(), 1u);
+  const KnownFeature& feature = one.front();
+  EXPECT_LT(feature.of(run.times.front().first), feature.of(run.times[100].first));
+  EXPECT_LT(feature.of(run.times[100].first), feature.of(run.times[1000].first));
+  EXPECT_EQ(feature.of(run.failed.front()), 63);
+  EXPECT_EQ(feature.of(space_.size() + 5), feature.otherwise);
+  EXPECT_EQ(features_of({run, run}).size(), 3u);  // and the mean
+  run.times.resize(3);
+  EXPECT_TRUE(features_of({run}).empty());
 }
 
 TEST_F(Transfer, RunsThatMisleadCostFewConfigs) {
