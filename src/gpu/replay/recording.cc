@@ -169,7 +169,6 @@ Recording RecordingBuilder::finish() {
     values = std::move(sorted);
     for (RecordedRun& run : recording_.runs) run.values[i] = place[run.values[i]];
   }
-  recording_.runs.shrink_to_fit();
   return std::move(recording_);
 }
 

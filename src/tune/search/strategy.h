@@ -90,7 +90,6 @@ Result<std::unique_ptr<Strategy>> make_strategy(std::string_view name,
 std::unique_ptr<Strategy> make_exhaustive(const StrategyRequest& request);
 std::unique_ptr<Strategy> make_random(const StrategyRequest& request);
 std::unique_ptr<Strategy> make_local(const StrategyRequest& request);
-std::unique_ptr<Strategy> make_steepest(const StrategyRequest& request);
 std::unique_ptr<Strategy> make_ils(const StrategyRequest& request);
 std::unique_ptr<Strategy> make_annealing(const StrategyRequest& request);
 std::unique_ptr<Strategy> make_genetic(const StrategyRequest& request);

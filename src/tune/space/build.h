@@ -22,8 +22,8 @@
 namespace purlin::tune {
 
 struct SpaceLimits {
-  std::size_t max_bytes = std::size_t{512} << 20;  // of a diagram while it is built
-  std::uint64_t max_steps = 2'000'000'000;         // values tried
+  std::size_t max_bytes = std::size_t{96} << 20;  // of a diagram while it is built
+  std::uint64_t max_steps = 400'000'000;          // values tried
 };
 
 // Given the share of the work done, in [0, 1], now and then; false stops with kCancelled.
