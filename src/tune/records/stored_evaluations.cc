@@ -15,7 +15,7 @@ namespace purlin::tune {
 namespace {
 
 constexpr std::size_t kMaxConfigs = 20'000;
-constexpr std::size_t kMaxValues = 65'536;                      // of a parameter
+constexpr std::size_t kMaxStoredValues = 65'536;                // of a parameter
 constexpr std::size_t kMaxStoredBytes = std::size_t{64} << 20;  // unpacked
 
 std::string safe_name(std::string_view kernel) {
@@ -92,8 +92,9 @@ Result<gpu::Recording> stored_evaluations_from_json(const Json& json) {
       PURLIN_ASSIGN(Value value, value_from_json(item));
       parameter.values.push_back(std::move(value));
     }
-    if (parameter.values.size() > kMaxValues)
-      return error(Code::kInvalid, "'{}' has more than {} values", parameter.name, kMaxValues);
+    if (parameter.values.size() > kMaxStoredValues)
+      return error(Code::kInvalid, "'{}' has more than {} values", parameter.name,
+                   kMaxStoredValues);
     recording.parameters.push_back(std::move(parameter));
   }
   const Json::Array& configs = json["configs"].items();
