@@ -28,9 +28,10 @@ Result<std::unique_ptr<Recorded>> read_recorded(const std::string& path) {
   recorded->runs.resize(recorded->space.size());
   recorded->values.resize(recorded->space.size());
   for (const gpu::RecordedRun& run : recorded->recording.runs()) {
-    const std::optional<std::size_t> index = recorded->space.find(run.config);
+    const std::optional<std::size_t> index = recorded->space.find(recorded->recording.config(run));
     if (!index)
-      return error(Code::kCorrupt, "'{}' is not a config of its space", run.config.text());
+      return error(Code::kCorrupt, "'{}' is not a config of its space",
+                   recorded->recording.config(run).text());
     recorded->runs[*index] = &run;
     recorded->values[*index] = true_value(run);
   }

@@ -17,6 +17,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!space.is_ok()) return 0;
   // Whatever was recorded must be found again by its own config.
   for (const purlin::gpu::RecordedRun& run : space->runs())
-    if (!space->find(run.config).is_ok()) __builtin_trap();
+    if (!space->find(space->config(run)).is_ok()) __builtin_trap();
   return 0;
 }

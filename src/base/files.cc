@@ -91,20 +91,31 @@ Result<int> open_to_read(const std::string& path) {
   return error(Code::kIo, "cannot read '{}': it is {}; name a regular file", path, kind);
 }
 
-Result<std::string> read_file(const std::string& path, std::size_t max_bytes) {
+Status read_parts(const std::string& path, std::size_t max_bytes,
+                  const std::function<Status(std::string_view part)>& take) {
   PURLIN_ASSIGN(const int fd, open_to_read(path));
   const Descriptor file(fd);
-  std::string contents;
+  std::size_t taken = 0;
   char buffer[1 << 16];
   while (true) {
     const ssize_t got = ::read(file.get(), buffer, sizeof buffer);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return os_error("read", path, errno);
-    if (got == 0) return contents;
-    if (contents.size() + static_cast<std::size_t>(got) > max_bytes)
+    if (got == 0) return Status::ok();
+    taken += static_cast<std::size_t>(got);
+    if (taken > max_bytes)
       return error(Code::kInvalid, "'{}' is larger than the limit of {} bytes", path, max_bytes);
-    contents.append(buffer, static_cast<std::size_t>(got));
+    PURLIN_TRY(take({buffer, static_cast<std::size_t>(got)}));
   }
+}
+
+Result<std::string> read_file(const std::string& path, std::size_t max_bytes) {
+  std::string contents;
+  PURLIN_TRY(read_parts(path, max_bytes, [&](std::string_view part) {
+    contents += part;
+    return Status::ok();
+  }));
+  return contents;
 }
 
 Result<AtomicFile> AtomicFile::create(const std::string& name) {

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,9 @@ Result<int> open_to_read(const std::string& path);
 // The whole file. Refuses one larger than max_bytes rather than running out of memory.
 Result<std::string> read_file(const std::string& path,
                               std::size_t max_bytes = std::size_t{1} << 30);
+// The same in parts, from the first to the last.
+Status read_parts(const std::string& path, std::size_t max_bytes,
+                  const std::function<Status(std::string_view part)>& take);
 // Writes PATH.tmp.PID.N, fsyncs it, renames it to PATH, fsyncs the folder. A link is followed. A
 // device or a pipe is written directly.
 Status write_atomic(const std::string& path, std::string_view contents);

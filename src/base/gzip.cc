@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <vector>
 #include <zlib.h>
 
 namespace purlin {
@@ -11,48 +12,77 @@ bool is_gzip(std::string_view data) {
   return data.size() >= 2 && data[0] == '\x1f' && data[1] == '\x8b';
 }
 
-Result<std::string> gunzip(std::string_view data, std::size_t max_bytes) {
-  constexpr int kGzipOnly = 16 + MAX_WBITS;
-  z_stream stream{};
-  if (::inflateInit2(&stream, kGzipOnly) != Z_OK)
-    return error(Code::kFailed, "zlib does not start: out of memory");
-  struct End {
-    z_stream* stream;
-    ~End() { ::inflateEnd(stream); }
-  } end{&stream};
+struct Gunzip::Stream {
+  z_stream zlib{};
+  bool started = false;
+  bool between_members = false;
+  std::vector<char> out = std::vector<char>(std::size_t{256} << 10);
 
-  std::string out;
-  int code = Z_OK;
+  Stream() {
+    constexpr int kGzipOnly = 16 + MAX_WBITS;
+    started = ::inflateInit2(&zlib, kGzipOnly) == Z_OK;
+  }
+  ~Stream() {
+    if (started) ::inflateEnd(&zlib);
+  }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+};
+
+Gunzip::Gunzip(Take take, std::size_t max_bytes)
+    : stream_(std::make_unique<Stream>()), take_(std::move(take)), max_bytes_(max_bytes) {}
+Gunzip::~Gunzip() = default;
+
+Status Gunzip::add(std::string_view data) {
+  z_stream& zlib = stream_->zlib;
+  if (!stream_->started) return error(Code::kFailed, "zlib does not start: out of memory");
+  std::vector<char>& out = stream_->out;
   while (true) {
-    if (stream.avail_in == 0 && !data.empty()) {
+    if (zlib.avail_in == 0) {
+      if (data.empty()) return Status::ok();
       const std::size_t step = std::min<std::size_t>(data.size(), std::numeric_limits<uInt>::max());
-      stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(data.data()));
-      stream.avail_in = static_cast<uInt>(step);
+      zlib.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(data.data()));
+      zlib.avail_in = static_cast<uInt>(step);
       data.remove_prefix(step);
     }
-    const std::size_t used = out.size();
-    // One byte over the limit is enough to know that it is broken.
-    const std::size_t room =
-        std::min<std::size_t>(max_bytes - used + 1, std::max<std::size_t>(used, 64 << 10));
-    out.resize(used + room);
-    stream.next_out = reinterpret_cast<Bytef*>(out.data() + used);
-    stream.avail_out = static_cast<uInt>(room);
-    code = ::inflate(&stream, Z_NO_FLUSH);
-    out.resize(used + room - stream.avail_out);
-    if (out.size() > max_bytes)
-      return error(Code::kInvalid, "gzip contents are over the limit of {} bytes", max_bytes);
-    if (code == Z_STREAM_END) {
-      if (stream.avail_in == 0 && data.empty()) return out;
-      if (::inflateReset(&stream) != Z_OK) break;  // another member follows
+    int code = Z_OK;
+    do {
+      zlib.next_out = reinterpret_cast<Bytef*>(out.data());
+      zlib.avail_out = static_cast<uInt>(out.size());
+      code = ::inflate(&zlib, Z_NO_FLUSH);
+      const std::size_t size = out.size() - zlib.avail_out;
+      taken_ += size;
+      if (taken_ > max_bytes_)
+        return error(Code::kInvalid, "gzip contents are over the limit of {} bytes", max_bytes_);
+      if (size > 0) PURLIN_TRY(take_({out.data(), size}));
+    } while (code == Z_OK && zlib.avail_out == 0);
+    if (code == Z_STREAM_END && ::inflateReset(&zlib) == Z_OK) {
+      stream_->between_members = true;
       continue;
     }
-    if (code != Z_OK) break;
-    if (stream.avail_in == 0 && data.empty() && stream.avail_out > 0) break;
+    if (code != Z_OK && code != Z_BUF_ERROR)
+      return error(Code::kInvalid, "gzip data is damaged ({})",
+                   zlib.msg != nullptr ? zlib.msg : "unknown error");
+    stream_->between_members = false;
   }
-  if (code == Z_OK || code == Z_BUF_ERROR)
-    return error(Code::kInvalid, "gzip data ends too early; the file is cut short");
-  return error(Code::kInvalid, "gzip data is damaged ({})",
-               stream.msg != nullptr ? stream.msg : "unknown error");
+}
+
+Status Gunzip::finish() const {
+  if (stream_->between_members) return Status::ok();
+  return error(Code::kInvalid, "gzip data ends too early; the file is cut short");
+}
+
+Result<std::string> gunzip(std::string_view data, std::size_t max_bytes) {
+  std::string all;
+  Gunzip parts(
+      [&](std::string_view part) {
+        all += part;
+        return Status::ok();
+      },
+      max_bytes);
+  PURLIN_TRY(parts.add(data));
+  PURLIN_TRY(parts.finish());
+  return all;
 }
 
 Result<std::string> gzip(std::string_view data) {

@@ -56,6 +56,25 @@ TEST(Gunzip, NamesWhatIsWrong) {
   EXPECT_FALSE(is_gzip("{"));
 }
 
+TEST(Gunzip, TakesDataInParts) {
+  const std::string data = zipped("ab") + zipped(std::string(300'000, 'c'));
+  for (const std::size_t step : {std::size_t{1}, std::size_t{7}, data.size()}) {
+    std::string back;
+    Gunzip parts(
+        [&](std::string_view part) {
+          back += part;
+          return Status::ok();
+        },
+        1 << 20);
+    for (std::size_t i = 0; i < data.size(); i += step) {
+      EXPECT_EQ(i > 0 && parts.finish().is_ok(), i > 0 && back == "ab" && i == zipped("ab").size());
+      ASSERT_TRUE(parts.add(std::string_view(data).substr(i, step)).is_ok());
+    }
+    EXPECT_TRUE(parts.finish().is_ok());
+    EXPECT_EQ(back, "ab" + std::string(300'000, 'c'));
+  }
+}
+
 TEST(Gzip, IsReadBackAndAlwaysTheSame) {
   for (const std::size_t size : {0u, 1u, 65537u, 1'000'000u}) {
     std::string text(size, 'x');

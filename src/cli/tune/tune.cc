@@ -90,7 +90,6 @@ class TuneCommand : public Command {
           {"exhaustive", ""},
           {"random", ""},
           {"local", ""},
-          {"steepest", ""},
           {"ils", ""},
           {"annealing", ""},
           {"genetic", ""},

@@ -14,45 +14,48 @@ Result<double> seconds_per_unit(const std::string& unit) {
                unit);
 }
 
-Status take_config(const Json& result, Recording& recording, RecordedRun& run) {
-  const bool first = recording.parameters.empty();
+Result<Config> ktt_config(const Json& result) {
+  Config config;
   for (const Json& pair : result["Configuration"].items()) {
     PURLIN_ASSIGN(const std::string name, pair.string_at("Name"));
     const Json* json = pair.find("Value");
     if (json == nullptr) return error(Code::kInvalid, "the parameter '{}' has no Value", name);
     PURLIN_ASSIGN(Value value, value_from_json(*json));
-    run.config.set(name, std::move(value));
-    if (first) recording.parameters.push_back({name, {}});
+    config.set(name, std::move(value));
   }
-  if (recording.parameters.empty())
-    return error(Code::kInvalid, "has no \"Configuration\" with parameters");
-  for (const Recording::Parameter& parameter : recording.parameters)
-    if (run.config.find(parameter.name) == nullptr)
-      return error(Code::kInvalid, "lacks the parameter '{}'", parameter.name);
-  return Status::ok();
+  if (config.empty()) return error(Code::kInvalid, "has no \"Configuration\" with parameters");
+  return config;
 }
 
-}  // namespace
+class KttReader : public RecordingReader {
+ public:
+  Result<Recording> head(const Json& document) override {
+    const Json& metadata = document["Metadata"];
+    PURLIN_ASSIGN(unit_s_, seconds_per_unit(metadata["TimeUnit"].as_string()));
+    timestamp_ = metadata["Timestamp"].as_string();
+    Recording recording;
+    recording.format = "ktt";
+    recording.device = metadata["Device"].as_string();
+    recording.toolkit = metadata["ComputeApi"].as_string();
+    return recording;
+  }
 
-Result<Recording> read_ktt(const Json& document) {
-  const Json& metadata = document["Metadata"];
-  PURLIN_ASSIGN(const double unit_s, seconds_per_unit(metadata["TimeUnit"].as_string()));
-  Recording recording;
-  recording.format = "ktt";
-  recording.device = metadata["Device"].as_string();
-  recording.toolkit = metadata["ComputeApi"].as_string();
-  std::size_t number = 0;
-  for (const Json& result : document["Results"].items()) {
+  Status add(const Json& result, RecordingBuilder& to) override {
+    const Status status = add_result(result, to);
+    const std::string where = fmt::format("\"Results\" {}", number_++);
+    return status.is_ok() ? status : status.with_context(where);
+  }
+
+ private:
+  Status add_result(const Json& result, RecordingBuilder& to) const {
+    PURLIN_ASSIGN(const Config config, ktt_config(result));
+    to.name_kernel(result["KernelName"].as_string());
     RecordedRun run;
-    if (const Status status = take_config(result, recording, run); !status.is_ok())
-      return status.with_context(fmt::format("\"Results\" {}", number));
-    ++number;
-    if (recording.kernel.empty()) recording.kernel = result["KernelName"].as_string();
-    run.timestamp = metadata["Timestamp"].as_string();
+    run.timestamp = timestamp_;
     // KTT runs a config once. All other time, compiling and verifying included, is its overhead.
-    run.samples_ms = samples_of(Json::array({result["TotalDuration"]}), unit_s * 1e3);
-    run.benchmark_s = seconds_of(result["TotalDuration"], unit_s);
-    run.overhead_s = seconds_of(result["TotalOverhead"], unit_s);
+    run.samples_ms = samples_of(Json::array({result["TotalDuration"]}), unit_s_ * 1e3);
+    run.benchmark_s = seconds_of(result["TotalDuration"], unit_s_);
+    run.overhead_s = seconds_of(result["TotalOverhead"], unit_s_);
     // For a config of several kernels, the counters of the first kernel: a sum has no meaning.
     const Json::Array& kernels = result["ComputationResults"].items();
     if (!kernels.empty())
@@ -60,10 +63,17 @@ Result<Recording> read_ktt(const Json& document) {
         if (const Json* value = counter.find("Value"); value != nullptr && value->is_number())
           run.counters[counter["Name"].as_string()] = value->as_double();
     const std::string& state = result["Status"].as_string();
-    add_run(recording, std::move(run), state == "Ok" ? "" : state.empty() ? "no Status" : state);
+    set_failure(run, state == "Ok" ? "" : state.empty() ? "no Status" : state);
+    return to.add(std::move(run), config);
   }
-  collect_values(recording);
-  return recording;
-}
+
+  double unit_s_ = 1;
+  std::string timestamp_;
+  std::size_t number_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<RecordingReader> make_ktt_reader() { return std::make_unique<KttReader>(); }
 
 }  // namespace purlin::gpu

@@ -2,8 +2,10 @@
 // Recording: the measurements of one tuning run on one device at one problem shape, from any tuner.
 //
 // Reads Kernel Tuner's cache files, the community's T4 output and KTT's JSON
-// (docs/formats/replay.md lists what each format lacks). Thread-safety: value types; pure
-// functions. Failure: kInvalid reports the place in the document and the error.
+// (docs/formats/replay.md lists what each format lacks). A recording of 240,000 configs has to fit
+// a small machine: a run has places of values instead of the values, and a file is read piece by
+// piece. Thread-safety: value types; pure functions. Failure: kInvalid reports the place in the
+// document and the error.
 #pragma once
 
 #include "base/json/json.h"
@@ -11,9 +13,12 @@
 #include "model/evaluation.h"
 #include "model/expression/value.h"
 
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -21,7 +26,7 @@ namespace purlin::gpu {
 
 // What was recorded of one config. Durations are seconds, as they were on the recording machine.
 struct RecordedRun {
-  Config config;  // in the recording's parameter order
+  std::vector<std::uint16_t> values;  // of each parameter of the recording: the place of its value
   EvaluationStatus status = EvaluationStatus::kOk;
   std::string failure;  // as recorded, when status is not ok: "RuntimeFailedConfig"
   std::vector<double> samples_ms;
@@ -50,6 +55,27 @@ struct Recording {
   ProblemShape problem;
   std::vector<Parameter> parameters;
   std::vector<RecordedRun> runs;
+
+  Config config(const RecordedRun& run) const;
+};
+
+// Makes a recording of runs that come one after another.
+class RecordingBuilder {
+ public:
+  // All of it but the runs. A parameter without values has those that occur, ascending, numbers
+  // before texts. Without parameters, they are those of the first run.
+  explicit RecordingBuilder(Recording head);
+  // kInvalid: the config lacks a parameter, or a parameter has too many values. Values that are
+  // equal, such as 1, 1.0 and true, are one.
+  Status add(RecordedRun run, const Config& config);
+  void name_kernel(const std::string& name);  // where it has no name yet
+  const Recording& so_far() const { return recording_; }
+  Recording finish();
+
+ private:
+  Recording recording_;
+  std::vector<bool> listed_;  // by parameter: its values were given
+  std::vector<std::unordered_map<std::string, std::uint16_t>> places_;
 };
 
 // How other tuners call failures, in both directions; "" for kOk.
@@ -57,22 +83,19 @@ EvaluationStatus status_from_failure(std::string_view failure);
 std::string_view kernel_tuner_failure(EvaluationStatus status);  // "CompilationFailedConfig"
 std::string_view t4_invalidity(EvaluationStatus status);         // "compile"; "correct" for kOk
 
-// JSON as tuners write it: NaN is null, and a file that its tuner has not closed ends behind its
-// last complete config.
-struct TunerJson {
-  Json document;
-  std::string note;  // as Recording::note
-};
-Result<TunerJson> parse_tuner_json(std::string_view text);
+// JSON as tuners write it: NaN is null.
+Result<Json> parse_tuner_json(std::string_view text);
 
-// Whether it is a document of one of the three formats.
-bool is_recording(const Json& document);
-Result<Recording> recording_from_json(const Json& document);
-// The same for text, plain or gzipped.
-Result<Recording> parse_recording(std::string_view text);
+// Calls the taker with each part of a text, from the first to the last; each time from the start.
+using TextParts = std::function<Status(const std::function<Status(std::string_view part)>& take)>;
+TextParts parts_of(std::string_view text);  // plain or gzipped; outlives the parts
+TextParts parts_of_file(std::string path);
 
-// For parameters whose values are not listed: those that occur, ascending, numbers before texts.
-void collect_values(Recording& recording);
+// The member "schema" of a document, "" without one.
+Result<std::string> schema_of(const TextParts& parts);
+// A file that its tuner has not closed ends behind its last complete config.
+Result<Recording> parse_recording(const TextParts& parts);
+
 // Equal values of all types have equal keys: recordings mix 1, 1.0 and true.
 std::string value_key(const Value& value);
 

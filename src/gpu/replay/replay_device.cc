@@ -48,7 +48,7 @@ Result<Binary> ReplayDevice::compile(const CompileRequest& request) {
   PURLIN_ASSIGN(const RecordedRun* run, space_.find(request.config));
   if (fails_when_compiled(run->status))
     return error(Code::kInvalid, "recorded as {}", run->failure);
-  return Binary{request.entry, to_json(run->config).dump(), "", run->compile_s};
+  return Binary{request.entry, to_json(space_.config(*run)).dump(), "", run->compile_s};
 }
 
 Result<std::unique_ptr<Kernel>> ReplayDevice::load(const Binary& binary) {

@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "gpu/replay/recording.h"
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -23,7 +24,7 @@ class ReplaySpace {
 
   static Result<ReplaySpace> read(const std::string& path);
   static Result<ReplaySpace> parse(std::string_view text);  // plain or gzipped
-  // The first recording of a config counts. kInvalid if a run lacks a parameter.
+  // The first recording of a config counts.
   static Result<ReplaySpace> of(Recording recording);
 
   const Recording& recording() const { return recording_; }
@@ -35,15 +36,15 @@ class ReplaySpace {
   }  // "convolution_kernel"; may be ""
   const std::vector<Parameter>& parameters() const { return recording_.parameters; }
   const std::vector<RecordedRun>& runs() const { return recording_.runs; }
+  Config config(const RecordedRun& run) const { return recording_.config(run); }
   // The run of this config. kInvalid when a parameter is missing or unknown, or when no run has
   // these values: the recording holds valid configs only.
   Result<const RecordedRun*> find(const Config& config) const;
 
  private:
-  Result<std::string> key_of(const Config& config) const;
-
   Recording recording_;
-  std::unordered_map<std::string, std::size_t> by_key_;
+  std::vector<std::unordered_map<std::string, std::uint16_t>> places_;  // of a parameter's values
+  std::vector<std::uint32_t> order_;                                    // runs, by their values
 };
 
 }  // namespace purlin::gpu

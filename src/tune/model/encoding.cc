@@ -37,7 +37,13 @@ std::vector<double> numbers_of(const Parameter& parameter) {
 
 }  // namespace
 
-Encoding::Encoding(const Space& space) : space_(space) {
+std::uint8_t KnownFeature::of(std::size_t index) const {
+  const auto found = std::lower_bound(bins.begin(), bins.end(), std::pair(index, std::uint8_t{0}));
+  return found != bins.end() && found->first == index ? found->second : otherwise;
+}
+
+Encoding::Encoding(const Space& space, std::vector<KnownFeature> known)
+    : space_(space), known_(std::move(known)) {
   struct Numeric {
     std::size_t parameter;
     std::vector<double> numbers;
@@ -75,6 +81,7 @@ void Encoding::encode(std::size_t index, std::span<std::uint8_t> out) const {
   for (const Feature& feature : parameters_) out[at++] = feature.ranks[values[feature.parameter]];
   for (const Product& product : products_)
     out[at++] = product.ranks[values[product.first] * product.stride + values[product.second]];
+  for (const KnownFeature& feature : known_) out[at++] = feature.of(index);
 }
 
 }  // namespace purlin::tune

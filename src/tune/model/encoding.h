@@ -4,7 +4,8 @@
 // A parameter with more than one value is a feature: the rank of its value, by number where values
 // are numbers, else in the spec's order. Products of two numeric parameters are features too: what
 // a kernel needs (threads, tiles, registers) is a product more often than a sum, and a tree would
-// need many splits to see it. Thread-safety: immutable.
+// need many splits to see it. What other runs said of a config may be a feature, too.
+// Thread-safety: immutable.
 #pragma once
 
 #include "tune/space/space.h"
@@ -12,15 +13,25 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace purlin::tune {
 
+// A feature of configs that their values do not give.
+struct KnownFeature {
+  std::vector<std::pair<std::size_t, std::uint8_t>> bins;  // of some configs, ascending; below 64
+  std::uint8_t otherwise = 0;                              // of the others
+
+  std::uint8_t of(std::size_t index) const;
+};
+
 class Encoding {
  public:
-  explicit Encoding(const Space& space);  // the space outlives this
+  // The space outlives this.
+  explicit Encoding(const Space& space, std::vector<KnownFeature> known = {});
 
-  std::size_t features() const { return parameters_.size() + products_.size(); }
+  std::size_t features() const { return parameters_.size() + products_.size() + known_.size(); }
   // REQUIRES: out.size() == features().
   void encode(std::size_t index, std::span<std::uint8_t> out) const;
 
@@ -38,6 +49,7 @@ class Encoding {
   const Space& space_;
   std::vector<Feature> parameters_;
   std::vector<Product> products_;
+  std::vector<KnownFeature> known_;
 };
 
 }  // namespace purlin::tune

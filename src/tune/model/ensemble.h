@@ -33,8 +33,9 @@ class Ensemble {
   static constexpr std::size_t kMembers = 4;
   using Prediction = std::array<float, kMembers>;
 
-  explicit Ensemble(const Space& space, FitRegressor fit = fit_boosted_trees())
-      : encoding_(space), fit_(std::move(fit)) {}
+  explicit Ensemble(const Space& space, FitRegressor fit = fit_boosted_trees(),
+                    std::vector<KnownFeature> known = {})
+      : encoding_(space, std::move(known)), fit_(std::move(fit)) {}
 
   // With counters, what they were expected to be goes before the model of the time.
   void add(std::size_t index, std::optional<double> time_ms,

@@ -55,7 +55,8 @@ std::string kernel_tuner(const Recording& recording) {
   for (const RecordedRun& run : recording.runs) {
     std::string key;
     Json entry = Json::object();
-    for (const auto& [name, value] : run.config.items()) {
+    const Config assigned = recording.config(run);
+    for (const auto& [name, value] : assigned.items()) {
       key += (key.empty() ? "" : ",") + python_text(value);
       entry.set(name, plain(value));
     }
@@ -85,7 +86,8 @@ std::string t4(const Recording& recording) {
   bool first = true;
   for (const RecordedRun& run : recording.runs) {
     Json config = Json::object();
-    for (const auto& [name, value] : run.config.items()) config.set(name, plain(value));
+    const Config assigned = recording.config(run);
+    for (const auto& [name, value] : assigned.items()) config.set(name, plain(value));
     Json times = Json::object({{"compilation", run.compile_s * 1e3},
                                {"framework", run.overhead_s * 1e3},
                                {"search_algorithm", 0},
@@ -123,8 +125,8 @@ std::string csv(const Recording& recording) {
   for (const std::string& metric : metrics) text += "," + csv_text(metric);
   text += "\n";
   for (const RecordedRun& run : recording.runs) {
-    for (const Recording::Parameter& parameter : recording.parameters)
-      text += csv_text(to_text(*run.config.find(parameter.name))) + ",";
+    for (std::size_t i = 0; i < recording.parameters.size(); ++i)
+      text += csv_text(to_text(recording.parameters[i].values[run.values[i]])) + ",";
     text += fmt::format("{},{},{},{},{},{},{}", status_name(run.status),
                         run.ok() ? fmt::format("{}", run.time_ms()) : "", run.samples_ms.size(),
                         run.compile_s, run.verification_s, run.benchmark_s, run.overhead_s);

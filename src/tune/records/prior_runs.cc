@@ -27,15 +27,27 @@ void PriorReader::add(const gpu::Recording& recording, const std::string& name) 
   for (std::size_t p = 0; p < parameters.size(); ++p)
     for (std::size_t i = 0; i < parameters[p].values.size(); ++i)
       places[p].emplace(gpu::value_key(parameters[p].values[i]), static_cast<std::uint16_t>(i));
-  const auto find = [&](const Config& config) -> std::optional<std::size_t> {
+  // Of each parameter of the space: the recording's of this name, and the place of its values.
+  std::vector<std::optional<std::size_t>> own(parameters.size());
+  std::vector<std::vector<std::optional<std::uint16_t>>> place_of(parameters.size());
+  for (std::size_t p = 0; p < parameters.size(); ++p)
+    for (std::size_t r = 0; r < recording.parameters.size(); ++r) {
+      if (recording.parameters[r].name != parameters[p].name) continue;
+      own[p] = r;
+      for (const Value& value : recording.parameters[r].values) {
+        const auto place = places[p].find(gpu::value_key(value));
+        place_of[p].push_back(place == places[p].end() ? std::nullopt
+                                                       : std::optional(place->second));
+      }
+    }
+  const auto find = [&](const gpu::RecordedRun& one) -> std::optional<std::size_t> {
     Assignment assignment(parameters.size(), 0);
     for (std::size_t p = 0; p < parameters.size(); ++p) {
-      const Value* value = config.find(parameters[p].name);
-      if (value == nullptr && parameters[p].values.size() == 1) continue;
-      if (value == nullptr) return std::nullopt;
-      const auto place = places[p].find(gpu::value_key(*value));
-      if (place == places[p].end()) return std::nullopt;
-      assignment[p] = place->second;
+      if (!own[p] && parameters[p].values.size() == 1) continue;
+      const std::optional<std::uint16_t> place =
+          own[p] ? place_of[p][one.values[*own[p]]] : std::nullopt;
+      if (!place) return std::nullopt;
+      assignment[p] = *place;
     }
     return space_.find(assignment);
   };
@@ -46,7 +58,7 @@ void PriorReader::add(const gpu::Recording& recording, const std::string& name) 
   std::unordered_map<std::size_t, double> times;
   std::vector<std::size_t> failed;
   for (const gpu::RecordedRun& one : recording.runs) {
-    const std::optional<std::size_t> index = find(one.config);
+    const std::optional<std::size_t> index = find(one);
     if (!index) {
       ++source.left_out;
     } else if (one.ok()) {

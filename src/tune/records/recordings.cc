@@ -20,20 +20,12 @@ constexpr std::size_t kMaxRecordings = 10'000;  // of one file
 using Recordings = std::vector<gpu::Recording>;
 
 // Parameters are those of the first config; runs without one of them are left out.
-void take_parameters(gpu::Recording& recording) {
-  if (recording.parameters.empty() && !recording.runs.empty())
-    for (const auto& item : recording.runs.front().config.items())
-      recording.parameters.push_back({item.first, {}});
-  std::erase_if(recording.runs, [&](const gpu::RecordedRun& run) {
-    return std::any_of(recording.parameters.begin(), recording.parameters.end(),
-                       [&](const auto& parameter) { return !run.config.find(parameter.name); });
-  });
-  gpu::collect_values(recording);
+void add_run(gpu::RecordedRun run, const Config& config, gpu::RecordingBuilder& to) {
+  (void)to.add(std::move(run), config);
 }
 
 gpu::RecordedRun run_of(const Evaluation& evaluation) {
   gpu::RecordedRun run;
-  run.config = evaluation.config;
   run.status = evaluation.status;
   if (!evaluation.ok())
     run.failure = evaluation.message.empty() ? status_name(evaluation.status) : evaluation.message;
@@ -60,7 +52,7 @@ void take_environment(const Json& document, gpu::Recording& recording) {
   recording.toolkit = device.toolkit;
 }
 
-Status add_evaluation(const Json& json, std::size_t number, gpu::Recording& recording) {
+Status add_evaluation(const Json& json, std::size_t number, gpu::RecordingBuilder& to) {
   Result<Evaluation> evaluation = evaluation_from_json(json);
   // Times of the search compare with each other; those of the finals may be of another state.
   if (evaluation.is_ok() && json["search"]["time_ms"].is_number()) {
@@ -74,7 +66,7 @@ Status add_evaluation(const Json& json, std::size_t number, gpu::Recording& reco
   if (evaluation->ok() && !(evaluation->time_ms > 0))
     return error(Code::kInvalid, "evaluation {}: is ok, but its time_ms is {}", number,
                  evaluation->time_ms);
-  recording.runs.push_back(run_of(*evaluation));
+  add_run(run_of(*evaluation), evaluation->config, to);
   return Status::ok();
 }
 
@@ -86,11 +78,11 @@ Result<gpu::Recording> read_session_document(const Json& document) {
   if (document["problem"].is_object()) {
     PURLIN_ASSIGN(recording.problem, shape_from_json(document["problem"]));
   }
+  gpu::RecordingBuilder builder(std::move(recording));
   std::size_t number = 0;
   for (const Json& evaluation : document["evaluations"].items())
-    PURLIN_TRY(add_evaluation(evaluation, number++, recording));
-  take_parameters(recording);
-  return recording;
+    PURLIN_TRY(add_evaluation(evaluation, number++, builder));
+  return builder.finish();
 }
 
 // `lines` without the header. A torn last line is what a kill leaves.
@@ -102,7 +94,8 @@ Result<gpu::Recording> read_journal(const Json& header, std::string_view lines) 
   if (header["problem"].is_object()) {
     PURLIN_ASSIGN(recording.problem, shape_from_json(header["problem"]));
   }
-  std::size_t number = 1;
+  gpu::RecordingBuilder builder(std::move(recording));
+  std::size_t number = 1, evaluations = 0;
   while (!lines.empty()) {
     const std::size_t end = lines.find('\n');
     if (end == std::string_view::npos) break;
@@ -111,11 +104,10 @@ Result<gpu::Recording> read_journal(const Json& header, std::string_view lines) 
     lines.remove_prefix(end + 1);
     if (!line.is_ok()) return line.status().with_context(fmt::format("line {}", number));
     if (const Json* evaluation = line->find("evaluation"))
-      PURLIN_TRY(add_evaluation(*evaluation, recording.runs.size(), recording)
+      PURLIN_TRY(add_evaluation(*evaluation, evaluations++, builder)
                      .with_context(fmt::format("line {}", number)));
   }
-  take_parameters(recording);
-  return recording;
+  return builder.finish();
 }
 
 ProblemShape problem_of(const Json& sizes) {
@@ -133,7 +125,7 @@ Result<Recordings> read_wisdom(const Json& header, std::string_view lines) {
     return error(Code::kInvalid, "line 1: wisdom of the version {}; only \"1.0\" is known",
                  header["version"].dump());
   const std::string objective = header["objective"].as_string();
-  Recordings recordings;
+  std::vector<gpu::RecordingBuilder> builders;
   std::size_t number = 1;
   while (!lines.empty()) {
     const std::size_t end = std::min(lines.find('\n'), lines.size());
@@ -151,33 +143,35 @@ Result<Recordings> read_wisdom(const Json& header, std::string_view lines) {
     if (line["config"].size() != names.size())
       return wrong(fmt::format("\"config\" has {} values for {} parameters", line["config"].size(),
                                names.size()));
-    gpu::RecordedRun run;
+    Config config;
     for (std::size_t i = 0; i < names.size(); ++i) {
       Result<Value> value = value_from_json(line["config"].items()[i]);
       if (!value.is_ok()) return wrong(value.status().message());
-      run.config.set(names.items()[i].as_string(), std::move(value).value());
+      config.set(names.items()[i].as_string(), std::move(value).value());
     }
     const double time_ms = line[objective].as_double();
     if (!(time_ms > 0)) return wrong(fmt::format("\"{}\" is no positive number", objective));
+    gpu::RecordedRun run;
     run.samples_ms = {time_ms};
     const std::string& device = line["environment"]["device_name"].as_string();
     const ProblemShape problem = problem_of(line["problem_size"]);
-    auto at = std::find_if(recordings.begin(), recordings.end(), [&](const gpu::Recording& one) {
-      return one.device == device && one.problem == problem;
+    auto at = std::find_if(builders.begin(), builders.end(), [&](const gpu::RecordingBuilder& one) {
+      return one.so_far().device == device && one.so_far().problem == problem;
     });
-    if (at == recordings.end()) {
-      if (recordings.size() == kMaxRecordings)
+    if (at == builders.end()) {
+      if (builders.size() == kMaxRecordings)
         return wrong(fmt::format("more than {} devices and problems", kMaxRecordings));
       gpu::Recording recording;
       recording.format = "wisdom";
       recording.device = device;
       recording.kernel = header["key"].as_string();
       recording.problem = problem;
-      at = recordings.insert(recordings.end(), std::move(recording));
+      at = builders.insert(builders.end(), gpu::RecordingBuilder(std::move(recording)));
     }
-    at->runs.push_back(std::move(run));
+    add_run(std::move(run), config, *at);
   }
-  for (gpu::Recording& recording : recordings) take_parameters(recording);
+  Recordings recordings;
+  for (gpu::RecordingBuilder& builder : builders) recordings.push_back(builder.finish());
   return recordings;
 }
 
@@ -208,10 +202,8 @@ Result<Recordings> read_document(const Json& document) {
     PURLIN_TRY(add_entry(document["entry"]));
   } else if (starts_with(schema, "purlin.cache/")) {
     for (const Json& entry : document["entries"].items()) PURLIN_TRY(add_entry(entry));
-  } else if (starts_with(schema, "purlin.")) {
-    return error(Code::kInvalid, "is a {}, which has no results of tuning", schema);
   } else {
-    PURLIN_TRY(add(gpu::recording_from_json(document)));
+    return error(Code::kInvalid, "is a {}, which has no results of tuning", schema);
   }
   return recordings;
 }
@@ -235,10 +227,15 @@ Result<Recordings> parse_recordings(std::string_view text) {
   } else if (header.is_ok() && (*header)["tunable_parameters"].is_array()) {
     recordings = read_wisdom(*header, text.substr(end + 1));
   } else {
-    PURLIN_ASSIGN(const gpu::TunerJson read, gpu::parse_tuner_json(text));
-    recordings = read_document(read.document);
-    if (recordings.is_ok())
-      for (gpu::Recording& recording : *recordings) recording.note = read.note;
+    const gpu::TextParts parts = gpu::parts_of(text);
+    PURLIN_ASSIGN(const std::string schema, gpu::schema_of(parts));
+    if (starts_with(schema, "purlin.")) {
+      PURLIN_ASSIGN(const Json document, gpu::parse_tuner_json(text));
+      recordings = read_document(document);
+    } else {
+      PURLIN_ASSIGN(gpu::Recording recording, gpu::parse_recording(parts));
+      recordings->push_back(std::move(recording));
+    }
   }
   if (!recordings.is_ok()) return recordings.status();
   std::erase_if(*recordings, [](const gpu::Recording& one) { return one.runs.empty(); });
@@ -273,13 +270,13 @@ gpu::Recording recording_of(const cache::Entry& entry) {
   recording.kernel = entry.key.kernel;
   recording.source_hash = entry.key.source_hash;
   recording.problem = entry.problem;
+  gpu::RecordingBuilder builder(std::move(recording));
   const auto add = [&](const Config& config, double time_ms) {
     if (config.empty() || !(time_ms > 0)) return;
     gpu::RecordedRun run;
-    run.config = config;
     run.samples_ms = {time_ms};
     run.timestamp = entry.recorded_at;
-    recording.runs.push_back(std::move(run));
+    add_run(std::move(run), config, builder);
   };
   // A config that a person stored without a time is worth as much as one with any.
   add(entry.config, entry.time_ms > 0 ? entry.time_ms : 1);
@@ -288,8 +285,7 @@ gpu::Recording recording_of(const cache::Entry& entry) {
     add(entry.default_config, entry.default_time_ms);
     for (const Config& tie : entry.ties) add(tie, entry.time_ms);
   }
-  take_parameters(recording);
-  return recording;
+  return builder.finish();
 }
 
 gpu::Recording recording_of(const std::vector<Evaluation>& evaluations, const DeviceInfo& device) {
@@ -298,9 +294,10 @@ gpu::Recording recording_of(const std::vector<Evaluation>& evaluations, const De
   recording.device = device.name;
   recording.vendor = vendor_of(device.vendor.empty() ? device.name : device.vendor);
   recording.toolkit = device.toolkit;
-  for (const Evaluation& evaluation : evaluations) recording.runs.push_back(run_of(evaluation));
-  take_parameters(recording);
-  return recording;
+  gpu::RecordingBuilder builder(std::move(recording));
+  for (const Evaluation& evaluation : evaluations)
+    add_run(run_of(evaluation), evaluation.config, builder);
+  return builder.finish();
 }
 
 std::string vendor_of(std::string_view device) {

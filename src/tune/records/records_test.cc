@@ -35,7 +35,7 @@ void expect_same(const gpu::Recording& a, const gpu::Recording& b) {
   ASSERT_EQ(a.runs.size(), b.runs.size());
   for (std::size_t i = 0; i < a.runs.size(); ++i) {
     const gpu::RecordedRun &x = a.runs[i], &y = b.runs[i];
-    EXPECT_EQ(x.config, y.config) << i;
+    EXPECT_EQ(a.config(x), b.config(y)) << i;
     EXPECT_EQ(x.status, y.status) << i;
     EXPECT_EQ(x.samples_ms, y.samples_ms) << i;
     EXPECT_EQ(x.timestamp, y.timestamp) << i;
@@ -102,7 +102,7 @@ TEST(Records, WisdomIsSplitByDeviceAndProblem) {
   EXPECT_EQ((*read)[0].device, "K20");
   EXPECT_EQ((*read)[0].kernel, "add");
   EXPECT_EQ((*read)[0].runs.size(), 2u);
-  EXPECT_EQ((*read)[0].runs[1].config.text(), "bx=3 by=1");
+  EXPECT_EQ((*read)[0].config((*read)[0].runs[1]).text(), "bx=3 by=1");
   EXPECT_EQ((*read)[1].problem.text(), "x=200");
   EXPECT_EQ((*read)[1].vendor, "nvidia");
 }
@@ -185,7 +185,7 @@ TEST(Records, StoredEvaluationsComeBack) {
   ASSERT_EQ(found.size(), 1u);
   ASSERT_EQ(found[0].runs.size(), recording.runs.size());
   for (std::size_t i = 0; i < recording.runs.size(); ++i) {
-    EXPECT_EQ(found[0].runs[i].config.text(), recording.runs[i].config.text());
+    EXPECT_EQ(found[0].config(found[0].runs[i]).text(), recording.config(recording.runs[i]).text());
     EXPECT_EQ(found[0].runs[i].status, recording.runs[i].status);
   }
   EXPECT_TRUE(find_evaluations(*directory, "conv_2_", 10, skipped).empty());  // same file name

@@ -10,12 +10,12 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <unordered_map>
 
 namespace purlin::tune {
 namespace {
 
 constexpr std::size_t kMaxConfigs = 20'000;
+constexpr std::size_t kMaxStoredValues = 65'536;                // of a parameter
 constexpr std::size_t kMaxStoredBytes = std::size_t{64} << 20;  // unpacked
 
 std::string safe_name(std::string_view kernel) {
@@ -56,23 +56,15 @@ Json stored_evaluations_json(const gpu::Recording& recording) {
       .set("toolkit", recording.toolkit)
       .set("source_hash", recording.source_hash);
   Json parameters = Json::array();
-  std::vector<std::unordered_map<std::string, std::size_t>> places;
   for (const gpu::Recording::Parameter& parameter : recording.parameters) {
     Json values = Json::array();
-    places.emplace_back();
-    for (const Value& value : parameter.values) {
-      places.back().emplace(gpu::value_key(value), values.size());
-      values.push(to_json(value));
-    }
+    for (const Value& value : parameter.values) values.push(to_json(value));
     parameters.push(Json::object({{"name", parameter.name}, {"values", std::move(values)}}));
   }
   Json configs = Json::array(), times = Json::array(), statuses = Json::array();
   for (const std::size_t i : kept(recording)) {
     const gpu::RecordedRun& run = recording.runs[i];
-    Json config = Json::array();
-    for (std::size_t p = 0; p < recording.parameters.size(); ++p)
-      config.push(places[p].at(gpu::value_key(*run.config.find(recording.parameters[p].name))));
-    configs.push(std::move(config));
+    configs.push(Json::array_of(run.values));
     times.push(run.ok() ? Json(run.time_ms()) : Json(nullptr));
     statuses.push(status_name(run.status));
   }
@@ -100,6 +92,9 @@ Result<gpu::Recording> stored_evaluations_from_json(const Json& json) {
       PURLIN_ASSIGN(Value value, value_from_json(item));
       parameter.values.push_back(std::move(value));
     }
+    if (parameter.values.size() > kMaxStoredValues)
+      return error(Code::kInvalid, "'{}' has more than {} values", parameter.name,
+                   kMaxStoredValues);
     recording.parameters.push_back(std::move(parameter));
   }
   const Json::Array& configs = json["configs"].items();
@@ -118,8 +113,7 @@ Result<gpu::Recording> stored_evaluations_from_json(const Json& json) {
       if (place < 0 || place >= static_cast<std::int64_t>(recording.parameters[p].values.size()))
         return error(Code::kInvalid, "config {}: '{}' has no value {}", i,
                      recording.parameters[p].name, place);
-      run.config.set(recording.parameters[p].name,
-                     recording.parameters[p].values[static_cast<std::size_t>(place)]);
+      run.values.push_back(static_cast<std::uint16_t>(place));
     }
     const auto status = status_from_name(statuses[i].as_string());
     const double time_ms = times[i].as_double();

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Three local searches over Hamming neighbours. `local` and `steepest` climb from the best of a
-// random sample and, once a climb ends, from the next best config not climbed from yet; each
-// restart also draws a few new configs. `local` moves to the first neighbour that is faster,
-// `steepest` looks at all of them. `ils` climbs as `local` does, but goes on from a few random
-// steps away from the best.
+// Two local searches over Hamming neighbours. `local` climbs from the best of a random sample and,
+// once a climb ends, from the next best config not climbed from yet; each restart also draws a few
+// new configs. It moves to the first neighbour that is faster. `ils` climbs as `local` does, but
+// goes on from a few random steps away from the best.
 #include "tune/search/ledger.h"
 #include "tune/search/strategy.h"
 
@@ -21,7 +20,6 @@ constexpr int kKick = 3;  // steps away from the best at which ils goes on
 struct LocalOptions {
   std::string_view name;
   std::size_t first_sample = 1;  // configs drawn before the first climb
-  bool first_improvement = true;
   bool kick = false;
 };
 
@@ -71,9 +69,8 @@ class LocalSearch : public Strategy {
     }
     const bool kicked = kicked_ == index;
     if (kicked) kicked_.reset();
-    // First improvement: leave what is left of the old neighbourhood for a later restart.
-    if (climbs_ > 0 && options_.first_improvement && (kicked || time_ms < top_ms_))
-      climb_from({time_ms, index});
+    // What is left of the old neighbourhood is for a later restart.
+    if (climbs_ > 0 && (kicked || time_ms < top_ms_)) climb_from({time_ms, index});
   }
 
  private:
@@ -122,15 +119,11 @@ class LocalSearch : public Strategy {
 }  // namespace
 
 std::unique_ptr<Strategy> make_local(const StrategyRequest& request) {
-  return std::make_unique<LocalSearch>(request, LocalOptions{"local", 30, true, false});
-}
-
-std::unique_ptr<Strategy> make_steepest(const StrategyRequest& request) {
-  return std::make_unique<LocalSearch>(request, LocalOptions{"steepest", 30, false, false});
+  return std::make_unique<LocalSearch>(request, LocalOptions{"local", 30, false});
 }
 
 std::unique_ptr<Strategy> make_ils(const StrategyRequest& request) {
-  return std::make_unique<LocalSearch>(request, LocalOptions{"ils", 30, true, true});
+  return std::make_unique<LocalSearch>(request, LocalOptions{"ils", 30, true});
 }
 
 }  // namespace purlin::tune

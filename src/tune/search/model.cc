@@ -13,6 +13,9 @@
 // While the search stagnates, a share of the configs has forced values (excursion.h), because a
 // model of one half of a space does not lead to the other half.
 //
+// The place of a config in the order of other runs is a feature, where there are runs. The trees
+// then learn how far to follow them, even where they are wrong or the other way round.
+//
 // `counters` has a fifth source. Among the configs that the mean expects to be fast, it takes the
 // config with the lowest bound from the predicted counters.
 #include "tune/model/ensemble.h"
@@ -61,7 +64,7 @@ class ModelSearch : public Strategy {
         ledger_(space_, random_),
         screen_(space_, options.screened),
         excursions_(space_, ledger_, random_, fit),
-        ensemble_(space_, std::move(fit)),
+        ensemble_(space_, std::move(fit), features_of(request.priors)),
         counters_(counters),
         budget_(static_cast<double>(request.evaluations)),
         budget_s_(request.seconds),

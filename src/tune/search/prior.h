@@ -7,6 +7,8 @@
 // value types.
 #pragma once
 
+#include "tune/model/encoding.h"
+
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -26,4 +28,8 @@ struct PriorRun {
   bool complete = false;            // the whole space was measured, or a fair sample of it
 };
 
+// The knowledge of the runs as features of a model: a place in the order of each run, and the
+// mean of these places. A model learns from them even where runs mislead. Runs of few configs have
+// none.
+std::vector<KnownFeature> features_of(const std::vector<PriorRun>& runs);
 }  // namespace purlin::tune

@@ -11,7 +11,6 @@ const std::vector<StrategyKind>& strategy_kinds() {
       {"exhaustive", "every config, in space order", make_exhaustive},
       {"random", "configs drawn uniformly, each once", make_random},
       {"local", "hill climbing to the first faster neighbour, with restarts", make_local},
-      {"steepest", "hill climbing to the fastest neighbour, with restarts", make_steepest},
       {"ils", "hill climbing, going on a few steps away from the best", make_ils},
       {"annealing", "simulated annealing: slower neighbours too, ever more rarely", make_annealing},
       {"genetic", "crosses and mutates the fastest", make_genetic},

@@ -90,7 +90,6 @@ Result<std::unique_ptr<Strategy>> make_strategy(std::string_view name,
 std::unique_ptr<Strategy> make_exhaustive(const StrategyRequest& request);
 std::unique_ptr<Strategy> make_random(const StrategyRequest& request);
 std::unique_ptr<Strategy> make_local(const StrategyRequest& request);
-std::unique_ptr<Strategy> make_steepest(const StrategyRequest& request);
 std::unique_ptr<Strategy> make_ils(const StrategyRequest& request);
 std::unique_ptr<Strategy> make_annealing(const StrategyRequest& request);
 std::unique_ptr<Strategy> make_genetic(const StrategyRequest& request);
@@ -107,7 +106,7 @@ std::unique_ptr<Strategy> make_model_search(const StrategyRequest& request, FitR
                                             const ModelOptions& options);
 std::unique_ptr<Strategy> make_transfer(const StrategyRequest& request);
 std::unique_ptr<Strategy> make_auto(const StrategyRequest& request);
-// `auto` where nothing is known from elsewhere: it does not look at the priors.
+// `auto` without a trial of the priors: they are features of its model at most.
 std::unique_ptr<Strategy> make_cold_auto(const StrategyRequest& request);
 
 }  // namespace purlin::tune

@@ -111,9 +111,9 @@ TEST_P(EveryStrategy, DoesNotProposeWhatItWasTold) {
 }
 
 INSTANTIATE_TEST_SUITE_P(ByName, EveryStrategy,
-                         testing::Values("exhaustive", "random", "local", "steepest", "ils",
-                                         "annealing", "genetic", "evolution", "swarm", "model",
-                                         "boosted", "auto", "transfer"),
+                         testing::Values("exhaustive", "random", "local", "ils", "annealing",
+                                         "genetic", "evolution", "swarm", "model", "boosted",
+                                         "auto", "transfer"),
                          [](const auto& named) { return named.param; });
 
 TEST(LocalSearch, ClimbsToTheTopWhereRandomDoesNot) {
@@ -142,8 +142,8 @@ double best_of(const Space& space, const std::string& name, std::size_t evaluati
 TEST(LearningStrategies, AreAheadOfRandom) {
   const Space space = space_of(gemm_space());
   const double random = best_of(space, "random", 300);
-  for (const char* name : {"local", "steepest", "ils", "annealing", "genetic", "evolution", "swarm",
-                           "model", "boosted"})
+  for (const char* name :
+       {"local", "ils", "annealing", "genetic", "evolution", "swarm", "model", "boosted"})
     EXPECT_LT(best_of(space, name, 300), random) << name;
 }
 

@@ -32,9 +32,11 @@ Result<Space> space_of(const gpu::ReplaySpace& recording) {
   std::vector<Parameter> parameters;
   for (const gpu::ReplaySpace::Parameter& recorded : recording.parameters())
     parameters.push_back({recorded.name, recorded.values, std::nullopt});
-  std::vector<Config> configs;
-  for (const gpu::RecordedRun& run : recording.runs()) configs.push_back(run.config);
-  return list_space(parameters, configs);
+  std::vector<std::uint16_t> rows;
+  rows.reserve(recording.runs().size() * parameters.size());
+  for (const gpu::RecordedRun& run : recording.runs())
+    rows.insert(rows.end(), run.values.begin(), run.values.end());
+  return list_space(parameters, std::move(rows));
 }
 
 Result<RecordedSpace> space_of(const gpu::ReplaySpace& recording, const KernelSpec& spec) {
@@ -44,8 +46,9 @@ Result<RecordedSpace> space_of(const gpu::ReplaySpace& recording, const KernelSp
   std::vector<Config> shared;
   RecordedSpace found;
   for (const gpu::RecordedRun& run : recording.runs()) {
-    if (all.find(run.config)) {
-      shared.push_back(run.config);
+    Config config = recording.config(run);
+    if (all.find(config)) {
+      shared.push_back(std::move(config));
     } else {
       ++found.not_valid;
     }

@@ -46,12 +46,9 @@ class SpaceBuilder {
   }
 
   Result<Space> list(const std::vector<Config>& configs) {
-    PURLIN_TRY(check_parameters());
     const std::vector<Parameter>& parameters = space_.parameters_;
-    const std::size_t width = parameters.size();
-    std::vector<std::vector<std::uint16_t>> rows;
+    std::vector<std::uint16_t> rows;
     for (const Config& config : configs) {
-      std::vector<std::uint16_t>& row = rows.emplace_back();
       for (const Parameter& parameter : parameters) {
         const Value* value = config.find(parameter.name);
         const std::vector<Value>& values = parameter.values;
@@ -60,15 +57,30 @@ class SpaceBuilder {
         if (found == values.end())
           return error(Code::kInvalid, "config {} has no known value of '{}'", config.text(),
                        parameter.name);
-        row.push_back(static_cast<std::uint16_t>(found - values.begin()));
+        rows.push_back(static_cast<std::uint16_t>(found - values.begin()));
       }
     }
+    return list(std::move(rows));
+  }
+
+  Result<Space> list(std::vector<std::uint16_t> rows) {
+    PURLIN_TRY(check_parameters());
+    const std::size_t width = space_.parameters_.size();
     if (rows.empty()) return error(Code::kInvalid, "the space holds no config");
-    std::sort(rows.begin(), rows.end());
-    rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
-    std::vector<std::uint16_t> flat;
-    for (const auto& row : rows) flat.insert(flat.end(), row.begin(), row.end());
-    space_.components_.push_back({Diagram::of_rows(flat, width)});
+    const auto row = [&](std::size_t i) { return std::span(rows).subspan(i * width, width); };
+    std::vector<std::uint32_t> order(rows.size() / width);
+    std::iota(order.begin(), order.end(), std::uint32_t{0});
+    std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return std::ranges::lexicographical_compare(row(a), row(b));
+    });
+    std::vector<std::uint16_t> sorted;
+    sorted.reserve(rows.size());
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      if (i > 0 && std::ranges::equal(row(order[i]), row(order[i - 1]))) continue;
+      sorted.insert(sorted.end(), row(order[i]).begin(), row(order[i]).end());
+    }
+    rows = {};
+    space_.components_.push_back({Diagram::of_rows(sorted, width)});
     PURLIN_TRY(lay_out());
     space_.size_ = space_.index_count_;
     return std::move(space_);
@@ -297,6 +309,16 @@ Result<Space> list_space(const std::vector<Parameter>& parameters,
   const SpaceLimits limits;
   const SpaceProgress no_progress;
   return SpaceBuilder(parameters, no_constraints, no_constants, limits, no_progress).list(configs);
+}
+
+Result<Space> list_space(const std::vector<Parameter>& parameters,
+                         std::vector<std::uint16_t> rows) {
+  const std::vector<SpecExpression> no_constraints;
+  const Scope no_constants;
+  const SpaceLimits limits;
+  const SpaceProgress no_progress;
+  return SpaceBuilder(parameters, no_constraints, no_constants, limits, no_progress)
+      .list(std::move(rows));
 }
 
 Result<Space> build_space(const KernelSpec& spec, const ProblemShape& problem,

@@ -22,8 +22,8 @@
 namespace purlin::tune {
 
 struct SpaceLimits {
-  std::size_t max_bytes = std::size_t{512} << 20;  // of a diagram while it is built
-  std::uint64_t max_steps = 2'000'000'000;         // values tried
+  std::size_t max_bytes = std::size_t{96} << 20;  // of a diagram while it is built
+  std::uint64_t max_steps = 400'000'000;          // values tried
 };
 
 // Given the share of the work done, in [0, 1], now and then; false stops with kCancelled.
@@ -45,5 +45,7 @@ Result<Space> build_space(const KernelSpec& spec, const ProblemShape& problem,
 // for a config that does not assign a known value to every parameter.
 Result<Space> list_space(const std::vector<Parameter>& parameters,
                          const std::vector<Config>& configs);
+// The same of places of values, for each config one of every parameter. REQUIRES: they exist.
+Result<Space> list_space(const std::vector<Parameter>& parameters, std::vector<std::uint16_t> rows);
 
 }  // namespace purlin::tune

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tune/search/surrogate.h"
+#include "tune/search/transfer/surrogate.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,6 +15,8 @@ constexpr float kNoise = 0.02F;               // standard deviation of a measure
 constexpr float kOffset = 0.5F;               // of the offset between this device and the others
 constexpr std::size_t kMinSurrogateRuns = 3;  // observations that say anything about scales
 constexpr double kHopeless = -6;              // standard deviations
+constexpr float kImportanceStep = 4, kMostImportance = 17;
+constexpr double kClearly = 1;  // nats
 
 // Independent of order, so that no scale wins a tie by luck.
 constexpr float kOwn[] = {0.05F, 0.1F, 0.2F, 0.4F, 0.8F};
@@ -174,10 +176,35 @@ void Surrogate::refit() {
     }
   if (candidates_.inherited.empty()) {
     scales_ = alone;
+    with = without;
   } else {
     evidence_ = with - without;
   }
+  weigh_dimensions(at, pairs, with);
   condition_again();
+}
+
+// Where the other runs' times change, and where this device's own part does, may differ. One
+// dimension after the other counts more or less if that makes the observations clearly likelier.
+void Surrogate::weigh_dimensions(const std::vector<std::size_t>& at, Pairs& pairs, double likely) {
+  const std::size_t n = pairs.count;
+  for (std::size_t d = 0; d < candidates_.dimensions; ++d)
+    for (const float factor : {1 / kImportanceStep, kImportanceStep}) {
+      float& importance = candidates_.importance[d];
+      const float before = importance, changed = before * factor;
+      if (changed > kMostImportance || changed < 1 / kMostImportance) continue;
+      Pairs other = pairs;
+      importance = changed;
+      for (std::size_t i = 0; i < n; ++i)
+        for (std::size_t j = 0; j <= i; ++j) other.distance[i * n + j] = distance(at[i], at[j]);
+      const double value = log_likelihood(other, scales_);
+      if (value > likely + kClearly) {
+        likely = value;
+        pairs = std::move(other);
+        break;
+      }
+      importance = before;
+    }
 }
 
 void Surrogate::condition_again() {
@@ -204,6 +231,12 @@ void Surrogate::forget(std::size_t run) {
   if (count > 0) offset_ = static_cast<float>(sum / static_cast<double>(count));
   condition_again();
   refit();
+}
+
+double Surrogate::most_improvement(std::size_t candidate, double best) const {
+  constexpr double kDensityAtMean = 0.4;  // of a normal distribution, rounded up
+  return std::max<double>(best - mean_[candidate], 0) +
+         kDensityAtMean * std::sqrt(variance_[candidate]);
 }
 
 double Surrogate::expected_improvement(std::size_t candidate, double best) const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tune/search/turns.h"
+#include "tune/search/transfer/turns.h"
 
 #include <algorithm>
 #include <numeric>

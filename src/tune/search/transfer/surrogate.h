@@ -38,7 +38,8 @@ class Surrogate {
   void expect(std::size_t candidate);
   // REQUIRES: expected.
   void observe(std::size_t candidate, double log_time);
-  // Chooses the scales that make the observations likeliest and conditions on all of them again.
+  // Chooses the scales, and how much each dimension counts, that make the observations likeliest,
+  // and conditions on all of them again.
   void refit();
 
   // Leaves a run out from now on; those after it are one place further in front.
@@ -54,6 +55,8 @@ class Surrogate {
   double evidence() const { return evidence_; }
   // How much by which a log time falls below `best` is to be expected of the candidate.
   double expected_improvement(std::size_t candidate, double best) const;
+  // It is at most this, which is known at once.
+  double most_improvement(std::size_t candidate, double best) const;
 
  private:
   struct Scales {
@@ -76,6 +79,7 @@ class Surrogate {
   float covariance(std::size_t a, std::size_t b) const;
   void condition(Row row);
   void condition_again();
+  void weigh_dimensions(const std::vector<std::size_t>& at, Pairs& pairs, double likely);
   void learn_from(const Row& row);
   void update_means();
   static double log_likelihood(const Pairs& pairs, const Scales& scales);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tune/search/transfer_candidates.h"
+#include "tune/search/transfer/candidates.h"
 
 #include "tune/search/places.h"
 

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transfer: asks first for the configs that were fast in other runs, corrected by each evaluation
-// here. Runs that mislead are dropped, and the cold strategy goes on with all results.
+// here. Runs that mislead are dropped, and the model goes on with all results.
+//
+// The model that follows (model.cc) has what the runs say as features. It learns from runs that are
+// wrong at the top, and from runs that are the other way round, so little is lost by either.
 //
 // The next config is the one with the highest expected improvement under the surrogate. This
 // spreads the seeds, because the evaluation of one config also informs about similar configs. The
-// runs are on trial at first (transfer_judge.h). The length of the trial follows from the budget:
+// runs are on trial at first (judge.h). The length of the trial follows from the budget:
 // - The first config is one that the runs rate as good, but not as the best. The best of wrong runs
 //   may be the slowest config there is. Their best is asked for once the result of the first is
 //   known, and only if that result does not speak against the runs.
@@ -14,13 +17,13 @@
 // - Two claims are judged: that the runs have the order right, and that what they praise is faster
 //   than the draws. The second is the one in use. Runs may be right about the slow ones only.
 // - Each run is judged separately, and dropped separately.
-// Kept runs stay on trial. Once what they praise is no gain, the climb from the fastest config and
-// the cold strategy take turns with them (turns.h).
+// Kept runs stay on trial. Once what they praise is no gain for long, the climb from the fastest
+// config and the model take turns with them (turns.h).
 #include "tune/search/strategy.h"
-#include "tune/search/surrogate.h"
-#include "tune/search/transfer_candidates.h"
-#include "tune/search/transfer_judge.h"
-#include "tune/search/turns.h"
+#include "tune/search/transfer/candidates.h"
+#include "tune/search/transfer/judge.h"
+#include "tune/search/transfer/surrogate.h"
+#include "tune/search/transfer/turns.h"
 
 #include <algorithm>
 #include <cmath>
@@ -53,11 +56,10 @@ constexpr std::size_t kLatePraised = 12;  // of what they praise, so many are ju
 constexpr double kUniform = 3.4641016;    // what is uniform in a range of this has a deviation of 1
 constexpr const char* kUnlikely = "what was measured here is likelier without them";
 constexpr double kGainOfTransfer = 0.002;  // nats
-// The ways to search after the trial, with their handicaps; a retired way has no turn.
-enum Way : std::size_t { kPraiseWay, kClimbWay, kColdWay };
-constexpr std::size_t kRetiredWay = 30;
-// What is left to gain from kept runs lies near the fastest config, so the climb comes first.
-constexpr std::size_t kColdHandicap = 4;  // in trials
+// The ways to search after the trial. The other two wait until what the runs praise has been no
+// gain for long: the surrogate goes on learning, and leaves its basins by itself.
+enum Way : std::size_t { kPraiseWay, kClimbWay, kModelWay };
+constexpr std::size_t kClimbHandicap = 3, kModelHandicap = 3;  // in trials
 
 class Transfer : public Strategy {
  public:
@@ -70,9 +72,10 @@ class Transfer : public Strategy {
     std::size_t known = 0;
     for (const PriorRun& run : request.priors) known += run.times.size() + run.failed.size();
     few_ = known < kFewKnown;
-    rest_request_.priors.clear();
     random_.shuffle(to_draw_);
-    for (const std::vector<float>& times : chosen_.known.inherited) runs_.push_back(&times);
+    for (const std::vector<float>& times : chosen_.known.inherited)
+      runs_.push_back(order_of([&](std::size_t at) { return times[at]; }));
+    together_ = order_of([&](std::size_t at) { return surrogate_.inherited(at); });
   }
 
   std::string_view name() const override {
@@ -136,6 +139,16 @@ class Transfer : public Strategy {
     std::optional<double> log_time;
     bool praised = false;
   };
+  // What runs say about every candidate, and its place among the configs of the space.
+  struct Order {
+    std::vector<float> said, sorted;
+    // Those that are as slow count half.
+    double share_below(std::size_t candidate) const {
+      const auto [low, high] = std::equal_range(sorted.begin(), sorted.end(), said[candidate]);
+      return static_cast<double>((low - sorted.begin()) + (high - sorted.begin())) /
+             (2 * static_cast<double>(sorted.size()));
+    }
+  };
   struct Trial {
     std::optional<std::size_t> index;
     bool waits = false;  // for a result that decides what comes next
@@ -180,8 +193,7 @@ class Transfer : public Strategy {
 
   // What the runs praise, while that was a gain not long ago.
   std::optional<std::size_t> praised() {
-    if (observed_.size() >= kMaxModelled || turns_.idle(kPraiseWay) >= kRetiredWay)
-      return std::nullopt;
+    if (observed_.size() >= kMaxModelled) return std::nullopt;
     return propose();
   }
 
@@ -221,6 +233,7 @@ class Transfer : public Strategy {
     std::optional<std::size_t> best;
     double most = 0;
     for (std::size_t i = 0; i < chosen_.indices.size(); ++i) {
+      if (best && std::isfinite(best_) && surrogate_.most_improvement(i, best_) <= most) continue;
       if (seen_.contains(chosen_.indices[i])) continue;
       const double value =
           std::isfinite(best_) ? surrogate_.expected_improvement(i, best_) : -surrogate_.mean(i);
@@ -279,15 +292,13 @@ class Transfer : public Strategy {
       return;
     }
     for (std::size_t i = runs_.size(); runs_.size() > 1 && i-- > 0;) {
-      const std::vector<float>& times = *runs_[i];
-      const auto says = [&](std::size_t at) { return times[at]; };
-      if (belief_in_runs(judged_by(says)) >= kDropped) continue;
+      if (belief_in_runs(judged_by(runs_[i])) >= kDropped) continue;
       runs_.erase(runs_.begin() + static_cast<std::ptrdiff_t>(i));
       surrogate_.forget(i);
       ++outcome_.runs_dropped;
+      together_ = order_of([&](std::size_t at) { return surrogate_.inherited(at); });
     }
-    const auto says = [&](std::size_t at) { return surrogate_.inherited(at); };
-    const std::vector<Judged> all = judged_by(says);
+    const std::vector<Judged> all = judged_by(together_);
     const double order = belief_in_runs(all);
     const std::vector<Judged> praise = judged_by_praise();
     const double praised = belief_in_runs(praise);
@@ -322,27 +333,28 @@ class Transfer : public Strategy {
     outcome_.state = TransferOutcome::State::kKept;
     outcome_.why = std::move(why);
     rest_request_.drawn = told_.size();
-    turns_ = Turns({0, trial(), kColdHandicap * trial()});
+    turns_ = Turns({0, kClimbHandicap * trial(), kModelHandicap * trial()});
     climb_ = make_ils(rest_request_);
     rest_ = make_cold_auto(rest_request_);
     tell_rest();
   }
 
-  // By the place of what `says` returns for a candidate among the configs of the space, for times
-  // of a few very slow ones say nothing of the others.
   template <class Says>
-  std::vector<Judged> judged_by(const Says& says) const {
+  Order order_of(const Says& says) const {
+    Order order;
+    for (std::size_t at = 0; at < chosen_.indices.size(); ++at) order.said.push_back(says(at));
+    for (const std::size_t index : chosen_.uniform)
+      order.sorted.push_back(order.said[*position(index)]);
+    std::sort(order.sorted.begin(), order.sorted.end());
+    return order;
+  }
+
+  // By the place of a candidate in the order, for times of a few very slow ones say nothing of the
+  // others.
+  std::vector<Judged> judged_by(const Order& order) const {
     std::vector<Judged> judged;
-    for (const Observed& one : judged_) {
-      const float own = says(one.candidate);
-      double below = 0;
-      for (const std::size_t index : chosen_.uniform) {
-        const float other = says(*position(index));
-        below += other < own ? 1 : other == own ? 0.5 : 0;
-      }
-      const double share = below / static_cast<double>(chosen_.uniform.size());
-      judged.push_back({kUniform * (share - 0.5), one.log_time});
-    }
+    for (const Observed& one : judged_)
+      judged.push_back({kUniform * (order.share_below(one.candidate) - 0.5), one.log_time});
     return judged;
   }
 
@@ -356,7 +368,7 @@ class Transfer : public Strategy {
     return judged;
   }
 
-  // The cold strategy knows as if it had drawn what was drawn.
+  // The model knows as if it had drawn what was drawn.
   void drop(std::string why) {
     const bool kept = outcome_.state == TransferOutcome::State::kKept;
     outcome_.state = TransferOutcome::State::kDropped;
@@ -369,6 +381,7 @@ class Transfer : public Strategy {
   }
 
   void tell_rest() {
+    rest_request_.priors.clear();  // the model has them
     for (const auto& [index, outcome] : told_) {
       rest_->tell(index, outcome);
       if (climb_) climb_->tell(index, outcome);
@@ -380,8 +393,9 @@ class Transfer : public Strategy {
   TransferCandidates chosen_;
   std::vector<std::size_t> to_draw_;
   Surrogate surrogate_;
-  std::vector<const std::vector<float>*> runs_;  // what each says, by candidate
-  std::unique_ptr<Strategy> rest_, climb_;       // after the trial; no climb from dropped runs
+  std::vector<Order> runs_;                 // what each says
+  Order together_;                          // what they say together
+  std::unique_ptr<Strategy> rest_, climb_;  // after the trial; no climb from dropped runs
   Turns turns_{{}};
   std::optional<std::size_t> pilot_;
   bool piloted_ = false;  // its result is known

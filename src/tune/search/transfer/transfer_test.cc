@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tune/search/strategy.h"
-#include "tune/search/transfer_candidates.h"
-#include "tune/search/transfer_judge.h"
+#include "tune/search/transfer/candidates.h"
+#include "tune/search/transfer/judge.h"
 #include "tune/space/build.h"
 
 #include <gtest/gtest.h>
@@ -158,6 +158,53 @@ TEST_F(Transfer, RunsThatMisleadAreDropped) {
   EXPECT_EQ(strategy->transfer()->state, TransferOutcome::State::kDropped);
   EXPECT_FALSE(strategy->transfer()->why.empty());
   EXPECT_LT(best, 1.3);  // the median of the space is above 2
+}
+
+// Where the values of a config say nothing, only what other runs say does, in either direction.
+TEST_F(Transfer, TheModelLearnsFromRunsWhateverTheirDirection) {
+  const auto rough = [](std::size_t index) {
+    return 1 + double((index * 2654435761U) % 1009) / 1009;
+  };
+  PriorRun right = run_of(space_, 0);
+  for (auto& [index, time_ms] : right.times) time_ms = rough(index);
+  std::sort(right.times.begin(), right.times.end(),
+            [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto found_with = [&](const std::vector<PriorRun>& runs) {
+    double sum = 0;
+    for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+      StrategyRequest request{space_, seed, 60};
+      request.priors = runs;
+      const auto strategy = make_model(request);
+      double best = 9;
+      for (int i = 0; i < 30; ++i) {
+        const std::size_t index = *strategy->ask();
+        best = std::min(best, rough(index));
+        strategy->tell(index, {rough(index), 1});
+      }
+      sum += best - 1;
+    }
+    return sum / 6;
+  };
+  const double without = found_with({});
+  EXPECT_LT(found_with({right}), without / 2);
+  EXPECT_LT(found_with({turned_round(right)}), without / 2);
+}
+
+TEST_F(Transfer, RunsAreFeaturesByTheirOrder) {
+  PriorRun run = run_of(space_, 0);
+  run.failed = {run.times.back().first};
+  run.times.pop_back();
+  run.times.pop_back();  // one is not known
+  const std::vector<KnownFeature> one = features_of({run});
+  ASSERT_EQ(one.size(), 1u);
+  const KnownFeature& feature = one.front();
+  EXPECT_LT(feature.of(run.times.front().first), feature.of(run.times[100].first));
+  EXPECT_LT(feature.of(run.times[100].first), feature.of(run.times[1000].first));
+  EXPECT_EQ(feature.of(run.failed.front()), 63);
+  EXPECT_EQ(feature.of(space_.size() + 5), feature.otherwise);
+  EXPECT_EQ(features_of({run, run}).size(), 3u);  // and the mean
+  run.times.resize(3);
+  EXPECT_TRUE(features_of({run}).empty());
 }
 
 TEST_F(Transfer, RunsThatMisleadCostFewConfigs) {

@@ -7,7 +7,7 @@
 
 #include "base/random.h"
 #include "tune/search/prior.h"
-#include "tune/search/surrogate.h"
+#include "tune/search/transfer/surrogate.h"
 #include "tune/space/space.h"
 
 #include <cstddef>

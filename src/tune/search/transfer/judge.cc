@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tune/search/transfer_judge.h"
+#include "tune/search/transfer/judge.h"
 
 #include <algorithm>
 #include <array>

@@ -21,11 +21,9 @@ class Turns {
   void asked(std::size_t index, std::size_t way);
   // The result of a config, also of one that no way asked for.
   void told(std::size_t index, bool gain);
-  // Results of the way since its last gain, outstanding ones included.
-  std::size_t idle(std::size_t way) const { return idle_[way]; }
 
  private:
-  std::vector<std::size_t> idle_;
+  std::vector<std::size_t> idle_;  // by way: results since its last gain, outstanding ones too
   std::unordered_map<std::size_t, std::size_t> ways_;  // of outstanding configs
 };
 
