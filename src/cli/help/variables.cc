@@ -67,6 +67,7 @@ VariableGroup capture() {
            {"PURLIN_SPOOL", "Folder of the spool files; it must exist"},
            {"PURLIN_SPOOL_FILE_BYTES", "Size at which a spool file goes on in another one"},
            {"PURLIN_STALLS", "Stall samples: the logarithm of their period in cycles (--stalls)"},
+           {"PURLIN_TORCH_WAIT", "Seconds without steps until a PyTorch trace by time begins: 10"},
            {"PURLIN_WAITS", "1: the waits of the host, too"},
            {"PURLIN_WINDOW", "Windows of a fixed length: LENGTH_MS@CELL_MS (--window)"},
            {"PURLIN_WINDOWS", "Windows after the first one: auto, on or off"}}};

@@ -9,6 +9,7 @@ import { adjust, link, place } from "../url";
 import { Entries } from "../views/entries";
 import { Verdicts } from "../views/verdicts";
 import { useAnswer, type Answer } from "./api";
+import { RawProfiles } from "./raws";
 import { Asking, Coverage, Filters, filters, kept, Refusal, seconds, short, Waiting } from "./parts";
 
 const bySize = (points: any[] | undefined): any[] => [...(points ?? [])].sort((a, b) => b.gpu_s - a.gpu_s);
@@ -137,6 +138,7 @@ export function Kernel(props: { kernel: string }) {
           <Parts title="Builds and drivers" note="Side by side; the mix of shapes is not held fixed here" of={builds} columns={[["build", (p) => p.build || "not known"], ["driver", (p) => <>{p.driver}<small class="under">{p.runtime}</small></>]]} />
           <Parts title="Jobs and nodes" note="With most of its time" of={nodes} columns={[["node", (p) => <a href={link("nodes", "", { node: p.node })}>{p.node}</a>], ["job", (p) => p.job]]} />
           <Tasks kernel={props.kernel} />
+          <RawProfiles query={query} />
         </div>
         <Guard kernel={props.kernel} />
         <Winners kernel={props.kernel} shapes={shapes.data?.points ?? []} />

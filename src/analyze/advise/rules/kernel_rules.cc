@@ -7,6 +7,7 @@
 #include "analyze/roofline/counters.h"
 #include "analyze/text/layout.h"
 #include "base/text.h"
+#include "model/problem/problem.h"
 
 #include <fmt/format.h>
 
