@@ -54,16 +54,21 @@ class Planner {
       step.saved_share = by_replay(one);
       if (step.saved_share < kObsolete * one.saved_share.mid) step.obsolete_after = culprit(one);
     }
+    // All steps together save no more than all, though some are estimated without a replay.
+    step.saved_share = std::min(step.saved_share, left_);
+    left_ -= step.saved_share;
     advice_.plan.push_back(step);
   }
 
-  // On top of all the steps before it.
+  // On top of all the steps before it. A step that makes others slower does not let them save
+  // twice.
   double by_replay(const Intervention& one) {
     const double step = facts_.replayer->before().step_ns;
-    const double before = done_.empty() ? step : facts_.replayer->after(done_).step_ns;
+    if (step <= 0) return 0;
     done_.edits.insert(done_.edits.end(), one.change.edits.begin(), one.change.edits.end());
-    const double after = facts_.replayer->after(done_).step_ns;
-    return step > 0 ? std::max(0.0, before - after) / step : 0;
+    const double before = fastest_, after = facts_.replayer->after(done_).step_ns / step;
+    fastest_ = std::min(before, after);
+    return before - fastest_;
   }
 
   // The first step that touches the same kernels, else the first.
@@ -93,6 +98,8 @@ class Planner {
   const Facts& facts_;
   Advice& advice_;
   Change done_;
+  double left_ = 1;     // share of the step that no step of the plan saves yet
+  double fastest_ = 1;  // share of the step that the replay of all steps so far leaves
 };
 
 }  // namespace

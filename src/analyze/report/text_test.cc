@@ -287,7 +287,8 @@ TEST(ReportText, TheHeadlineIsOfTheStepWithoutTheTrace) {
     return render_text(report, kPlain).find(headline) != std::string::npos;
   };
   EXPECT_TRUE(shows(">> nvjet")) << "the kernel's headroom is greater than 25 % of idle time";
-  EXPECT_TRUE(find(report)[1].text.starts_with("GPU idle 25% of a step of 150 ms; while recorded,"));
+  EXPECT_TRUE(
+      find(report)[1].text.starts_with("GPU idle 25% of a step of 150 ms; while recorded,"));
   report.coverage.step_ns = 250e6;  // no trace makes a step faster
   EXPECT_TRUE(shows(">> GPU idle 44% of 400 ms:"));
 }

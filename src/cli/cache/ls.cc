@@ -2,8 +2,8 @@
 // `purlin cache ls`: every entry of the cache.
 #include "base/text.h"
 #include "cache/entry/bucket_regret.h"
-#include "cache/store/retention.h"
 #include "cache/store/entry_document.h"
+#include "cache/store/retention.h"
 #include "cli/commands.h"
 #include "cli/frame/command.h"
 #include "cli/frame/next_step.h"

@@ -23,6 +23,7 @@ constexpr MarginOfKind kMargins[] = {
      {0.02, 0.04}},
     {"fuse_pointwise|fuse_norm|fuse_epilogue|flash_attention", {0.02, 0.04}},
     {"tensor_cores|align_dimensions|quantize|channels_last|leave_float64", {0.02, 0.02}},
+    {"shorten_tensors", {0.02, 0}},  // half of the bytes is the most
     {"overlap_copies|pin_memory|keep_on_device", {0.02, 0.13}},
 };
 

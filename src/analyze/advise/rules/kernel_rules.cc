@@ -364,7 +364,9 @@ class KernelRules {
       saved.high += 0.45 * total(rows[i]);
       to.most += facts_.in_unit(0.45 * total(rows[i]));
       to.saved = to.saved + facts_.end_to_end(i, {0, 0, 0.45 * total(rows[i])});
-      to.out.change.edits.emplace_back(scale_of(facts_, i, {1, 1, 0.55}));
+      edit::Scale halved = scale_of(facts_, i, {1, 1, 0.55});
+      halved.least = 0.5;
+      to.out.change.edits.emplace_back(std::move(halved));
     }
     if (saved.high > 0)
       to.out.assumptions.push_back(fmt::format(

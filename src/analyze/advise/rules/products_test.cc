@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products: their peaks, tiles and bytes, epilogues that do not pay; and findings that no rule
 // answers.
+#include "analyze/advise/learn/margins.h"
 #include "analyze/advise/levels.h"
 #include "analyze/advise/rules/playbook.h"
 #include "analyze/advise/rules/touch.h"
@@ -216,7 +217,9 @@ TEST(Products, TheTensorCoresSaveNoMoreThanTheirRoof) {
   const Intervention* one = find(advice, "tensor_cores");
   ASSERT_NE(one, nullptr);
   EXPECT_EQ(one->estimate, "replay");
-  EXPECT_NEAR(one->saved_share.high, 1 - work / 989.4e12 * 1e9 / time, 0.005);
+  const double at_roof = 1 - work / 989.4e12 * 1e9 / time;
+  EXPECT_GE(one->saved_share.high, at_roof - 0.005);
+  EXPECT_LE(one->saved_share.high, at_roof + margin_of("tensor_cores").above + 0.005);
   const Advice slow = in_rounds(pointwise_row("Exp", "n=67108864,inputs=1"), 447'000);
   ASSERT_NE(find(slow, "stream_wider"), nullptr);
   EXPECT_NEAR(find(slow, "stream_wider")->saved_share.high, 0.75, 0.01);

@@ -39,7 +39,7 @@ constexpr RemedyCase kTop = {
 
 constexpr std::string_view kSorting[] = {"aten::sort", "aten::argsort"};
 constexpr Interval3 kTopLeft = {0.7, 0.3, 0.1};  // of a sort's time
-constexpr double kFewKept = 65'536;          // elements that the next kernel reads
+constexpr double kFewKept = 65'536;              // elements that the next kernel reads
 constexpr std::string_view kSelecting[] = {"aten::select", "aten::slice",        "aten::index",
                                            "aten::narrow", "aten::index_select", "aten::gather"};
 constexpr double kMostKept = 0.5;  // of the rows
