@@ -101,7 +101,8 @@ TEST_F(RawsTest, TheNearestOfAChangesNodesAreKeptLonger) {
   EXPECT_EQ(sweep_raws(*blobs_, pointers_, kMadeUpDayNs + 30 * kDayNs, {})->removed, 3U);
   EXPECT_TRUE(has(before) && has(after));
   EXPECT_FALSE(has(early) || has(late) || has(foreign));
-  for (const RawInfo& info : store_->raws({}).value()) EXPECT_EQ(info.kept_for, "change point");
+  const std::vector<RawInfo> kept = store_->raws({}).value();
+  for (const RawInfo& info : kept) EXPECT_EQ(info.kept_for, "change point");
 }
 
 TEST_F(RawsTest, ObjectsWithoutAPointerGoAfterADay) {

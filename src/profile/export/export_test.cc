@@ -416,7 +416,8 @@ TEST(ExportPerfetto, CountersOfTwoGpusHaveDifferentIds) {
   for (KernelRow& row : profile.kernels) row.counters = {{"dram__bytes.sum", 4096, 1}};
   std::map<std::uint64_t, std::set<std::uint64_t>> gpus_of;
   std::size_t described = 0;
-  for (const Field& event : packets_of(written(export_perfetto, profile), 52)) {
+  const std::string bytes = written(export_perfetto, profile);
+  for (const Field& event : packets_of(bytes, 52)) {
     std::uint64_t gpu = 0;
     std::vector<std::uint64_t> ids;
     for (const Field& field : parse_message(event.bytes)) {

@@ -45,7 +45,9 @@ constexpr std::uint64_t kLarge = 64 * 1024;  // bytes
 constexpr std::size_t kFewestTrips = 3;
 
 constexpr Interval3 kTripsGone = {0.5, 0.95, 1};  // of the copies
-constexpr double kLeastHandled = 0.05;            // of the unit, that the host works on the array
+// Where the host does nothing with the array in between, each copy may carry other data.
+constexpr Interval3 kPerhapsGone = {0, 0.95, 1};
+constexpr double kLeastHandled = 0.05;  // of the unit, that the host works on the array
 // What the device takes for the host's work on the array: of the host's time.
 constexpr Interval3 kOnDevice = {0.7, 0.05, 0.01};
 
@@ -65,13 +67,11 @@ class RoundTrips {
     double bytes = 0;
     for (const std::uint32_t one : work) bytes += static_cast<double>(walk_.at(one).bytes);
     const std::vector<Handled> handled = handled_by_host();
-    double ns = 0;
-    for (const Handled& one : handled) ns += static_cast<double>(one.when.length());
+    const bool works = handled.size() >= kFewestTrips && handles(handled);
     if (!work.empty()) {
       add("copies to the host, and of as many bytes back to the device", std::move(work), bytes,
           handled);
-    } else if (handled.size() >= kFewestTrips &&
-               in_one_unit(facts_, ns) >= kLeastHandled * facts_.unit.baseline_ns.mid) {
+    } else if (works) {
       for (const Handled& one : handled) {
         work.insert(work.end(), {one.out, one.back});
         bytes += static_cast<double>(walk_.at(one.out).bytes);
@@ -87,6 +87,13 @@ class RoundTrips {
     std::uint32_t out = 0, back = 0;
     Interval when;
   };
+
+  // Whether the host works on the arrays for a part of the time that counts.
+  bool handles(const std::vector<Handled>& handled) const {
+    double ns = 0;
+    for (const Handled& one : handled) ns += static_cast<double>(one.when.length());
+    return in_one_unit(facts_, ns) >= kLeastHandled * facts_.unit.baseline_ns.mid;
+  }
 
   std::string_view way_of(std::uint32_t index) const {
     const Activity& activity = walk_.at(index);
@@ -154,20 +161,22 @@ class RoundTrips {
 
   void add(const char* what, Launches work, double bytes, const std::vector<Handled>& handled) {
     Intervention out = from_remedy(kRoundTrip);
+    const bool works = handles(handled);
+    const Interval3 gone = works ? kTripsGone : kPerhapsGone;
     // The host's time before a copy back is its work on the array, which has its own factor.
     Launches back;
     for (const Handled& one : handled) back.push_back(one.back);
     Launches removed;
     for (const std::uint32_t one : work)
       if (std::find(back.begin(), back.end(), one) == back.end()) removed.push_back(one);
-    remove_launches(walk_, removed, kTripsGone, out);
-    out.saved_ns = out.saved_ns + kTripsGone * in_one_unit(facts_, walk_.duration(back));
+    remove_launches(walk_, removed, gone, out);
+    out.saved_ns = out.saved_ns + gone * in_one_unit(facts_, walk_.duration(back));
     if (!back.empty()) {
-      edit::RemoveCalls calls{{}, kTripsGone};
+      edit::RemoveCalls calls{{}, gone};
       for (const std::uint32_t one : back) calls.calls.push_back(walk_.at(one).call);
       out.change.edits.emplace_back(std::move(calls));
-      out.change.edits.emplace_back(edit::Scale{
-          Affected::of(back), {1 - kTripsGone.low, 1 - kTripsGone.mid, 1 - kTripsGone.high}});
+      out.change.edits.emplace_back(
+          edit::Scale{Affected::of(back), {1 - gone.low, 1 - gone.mid, 1 - gone.high}});
     }
     // Around the copies the device waits for the host to handle the array.
     edit::ScaleHost host{kOnDevice, {}, kNone};
@@ -189,11 +198,18 @@ class RoundTrips {
         {"time of these copies",
          of_total(in_one_unit(facts_, walk_.duration(work)), facts_.unit.baseline_ns.mid),
          "timeline"});
-    out.evidence.push_back({"the host works between the two",
-                            of_total(each, facts_.unit.baseline_ns.mid), "timeline"});
-    out.assumptions.emplace_back(
-        "what the host does with the array can be done on the device in little time");
-    out.confidence = "B";
+    if (!works) {
+      out.assumptions.emplace_back(
+          "the copies carry one array: where each carries other data, nothing is saved, and the "
+          "low "
+          "estimate is 0");
+    } else {
+      out.evidence.push_back({"the host works between the two",
+                              of_total(each, facts_.unit.baseline_ns.mid), "timeline"});
+      out.assumptions.emplace_back(
+          "what the host does with the array can be done on the device in little time");
+    }
+    out.confidence = works ? "B" : "C";
     advice_.interventions.push_back(std::move(out));
   }
 

@@ -31,6 +31,22 @@ TEST(RoundTrip, WorkOfTheHostOnAnArrayMovesToTheDevice) {
   EXPECT_EQ(find(handled_by_host(10'000, false), "keep_on_device"), nullptr);
 }
 
+// A loop over inputs of one size: nothing says that the next input is the last output.
+TEST(RoundTrip, AStreamOfInputsMayNeedItsCopies) {
+  const Advice advice = Program()
+                            .steps(kSteps,
+                                   [](Program& program) {
+                                     program.copy("h2d", 400'000, 16 << 20);
+                                     program.kernel(functor("Exp", "n=4194304,inputs=1"), 100'000);
+                                     program.copy("d2h", 400'000, 16 << 20);
+                                   })
+                            .advice();
+  const Intervention* one = find(advice, "keep_on_device");
+  ASSERT_NE(one, nullptr);
+  EXPECT_LE(one->saved_share.low, 0);
+  EXPECT_EQ(one->confidence, "C");
+}
+
 Advice sent(int times, std::uint64_t bytes) {
   return Program()
       .steps(kSteps,

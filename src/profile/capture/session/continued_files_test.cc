@@ -11,6 +11,7 @@
 #include <chrono>
 #include <map>
 #include <thread>
+#include <vector>
 
 namespace purlin::profile::capture {
 namespace {
@@ -32,6 +33,8 @@ class ContinuedFiles : public ::testing::Test {
     options.period_ms = 10;
     options.file_bytes = file_bytes;
     auto* const session = new CaptureSession(options, *new NoSource);
+    static std::vector<const CaptureSession*> reachable;  // for the leak sanitizer
+    reachable.push_back(session);
     session->start();
     session->set_devices(R"([{"id": "opencl:0", "name": "a device"}])");
     return *session;
