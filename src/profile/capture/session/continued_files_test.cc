@@ -33,8 +33,9 @@ class ContinuedFiles : public ::testing::Test {
     options.period_ms = 10;
     options.file_bytes = file_bytes;
     auto* const session = new CaptureSession(options, *new NoSource);
-    static std::vector<const CaptureSession*> reachable;  // for the leak sanitizer
-    reachable.push_back(session);
+    // Reachable, for the leak sanitizer.
+    static auto* const sessions = new std::vector<const CaptureSession*>;
+    sessions->push_back(session);
     session->start();
     session->set_devices(R"([{"id": "opencl:0", "name": "a device"}])");
     return *session;
