@@ -43,5 +43,5 @@ XML
 fi
 
 say "### 1,000 agents (8,000 GPUs, 400,000 groups), SQLite"
-build/release/bench/bench_fleet 10 100 1000 --period 10 --seconds "$seconds" --markdown
+PURLIN=$PWD/build/release/bin/purlin build/release/bench/bench_fleet 10 100 1000 --period 10 --seconds "$seconds" --markdown
 say "load $(cut -d' ' -f1-3 /proc/loadavg)"
