@@ -8,7 +8,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 for attempt in 1 2 3; do
   rm -rf "$tmp/demo"
   code=0
-  purlin demo --device opencl:0 --budget 12s -o "$tmp/demo" --json >"$tmp/summary.json" 2>"$tmp/err" || code=$?
+  COLUMNS=80 purlin demo --device opencl:0 --budget 12s -o "$tmp/demo" --json >"$tmp/summary.json" 2>"$tmp/err" || code=$?
   [ "$code" -eq 0 ] || [ "$code" -eq 3 ] || { cat "$tmp/err" >&2; fail "the demo ended with $code"; }
   expect_json "$tmp/summary.json" "d['schema'] == 'purlin.demo/1' and d['profile']['share'] > 0"
   expect_json "$tmp/summary.json" "d['tune']['speedup'] >= 1 and d['tune']['measured'] >= 2"
@@ -20,6 +20,13 @@ for attempt in 1 2 3; do
 done
 [ "$code" -eq 0 ] || { cat "$tmp/err" >&2; fail "the demo ended with $code, attempt $attempt"; }
 expect_contains "$tmp/err" "Next, on your own program:" "purlin profile -o run.plprof -- ./my_program"
+# At 80 columns only a single word, such as a path, may be wider.
+python3 - "$tmp/err" <<'EOP' || fail "lines of the demo are wider than 80 columns"
+import sys
+for line in open(sys.argv[1], encoding="utf-8"):
+    words = line.rstrip(" \\\n").split()
+    assert len(line.rstrip("\n")) <= 80 or len(words) <= 2, line
+EOP
 expect_json "$tmp/summary.json" "d['green']['verdict'] == 'pass' and d['red']['verdict'] == 'regression'"
 expect_json "$tmp/summary.json" "d['red']['items'][0]['ratio']['low'] > 1"
 # The winner that lost is in the backlog, until it is dealt with.

@@ -43,9 +43,8 @@ constexpr double kMostBreaks = 2;  // a step: a loss that is read at its end is 
 // Of the traffic between two kernels of a group, what goes: its reads; and what is written for the
 // backward pass stays.
 constexpr Interval3 kWriteGone = {0, 0.6, 1}, kReadGone = {0.5, 1, 1};
-constexpr Interval3 kUntold = {0.95, 0.5, 0.15};  // of the time, where the shape is not known
-constexpr Interval3 kFewBlocks = {1, 0.9,
-                                  0.5};   // of the time of launches that do not fill the device
+// Of the time, where the shape is not known; and of launches that do not fill the device.
+constexpr Interval3 kUnknownShape = {0.95, 0.5, 0.15}, kFewBlocks = {1, 0.9, 0.5};
 constexpr std::size_t kInOneKernel = 16;  // launches at most, that become one
 constexpr double kCompiledMemory = 0.7;   // of the bandwidth; high: the target
 // Of the host's time that is left: guards and the run time of the compiled graph against the
@@ -134,8 +133,8 @@ class Compile {
   // What is left of a group's time in each scenario: its traffic without what goes from one kernel
   // to the next, as fast as now, or as a fused kernel moves it.
   Interval3 left_of(const Chain& chain) const {
-    Interval3 left, bytes;
-    double known = 0;
+    Interval3 left;
+    double known = 0, as_fast_ns = 0, fused_bytes = 0, fewest_bytes = 0;
     for (std::size_t i = 0; i < chain.rows.size(); ++i) {
       const double ns = facts_.profile->kernels[chain.rows[i]].duration.mean_ns();
       const Touch& touch = walk_.row_touch(chain.rows[i]);
@@ -144,7 +143,7 @@ class Compile {
         continue;
       }
       if (!touch.light() || touch.bytes() <= 0) {
-        left = left + kUntold * ns;
+        left = left + kUnknownShape * ns;
         continue;
       }
       known += ns;
@@ -154,9 +153,9 @@ class Compile {
       const auto moved = [&](double reads, double writes) {
         return touch.bytes() - read * reads - written * writes;
       };
-      bytes = bytes + Interval3{moved(kReadGone.low, kWriteGone.low) / touch.bytes() * ns,
-                                moved(kReadGone.mid, kWriteGone.mid),
-                                moved(kReadGone.high, kWriteGone.high)};
+      as_fast_ns += moved(kReadGone.low, kWriteGone.low) / touch.bytes() * ns;
+      fused_bytes += moved(kReadGone.mid, kWriteGone.mid);
+      fewest_bytes += moved(kReadGone.high, kWriteGone.high);
     }
     const KernelStat& first = facts_.rows.kernels[facts_.row_of[chain.rows.front()]];
     const double bandwidth = facts_.bandwidth_of(first);
@@ -164,8 +163,8 @@ class Compile {
     const auto at = [&](double moved, double share) {
       return std::min(known, moved / (bandwidth * share) * 1e9);
     };
-    return left + Interval3{bytes.low, at(bytes.mid, kCompiledMemory),
-                            at(bytes.high, facts_.targets.memory)};
+    return left + Interval3{as_fast_ns, at(fused_bytes, kCompiledMemory),
+                            at(fewest_bytes, facts_.targets.memory)};
   }
   // Another grid is another change.
   bool few_blocks(const KernelRow& row) const {
