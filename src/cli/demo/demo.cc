@@ -80,7 +80,7 @@ void show_summary(const DemoRun& run, const Loop& loop) {
              run.directory());
   run.title("\nNext, on your own program:");
   fmt::print(stderr,
-             "  purlin profile -o run.plprof -- ./my_program  what is slow, and what to do next\n"
+             "  purlin profile -o run.plprof -- ./my_program  what is slow, what to do next\n"
              "  purlin advise run.plprof                      what to change first, its gain\n"
              "  purlin init my_kernel.{}                      a spec of a kernel, for purlin tune\n"
              "  purlin guard baseline suite.toml              keep it fast\n"
