@@ -5,6 +5,7 @@ const known = (value: unknown): value is number => typeof value === "number" && 
 
 export function digits(value: number, most = 3): string {
   const size = Math.abs(value);
+  if (size >= 1000) return count(value);
   const after = size >= 100 ? 0 : size >= 10 ? 1 : 2;
   return value.toFixed(Math.min(after, most));
 }
@@ -31,6 +32,7 @@ export function count(value: number | null | undefined): string {
 const prefixes = ["", "k", "M", "G", "T", "P", "E"];
 export function si(value: number | null | undefined, unit: string): string {
   if (!known(value)) return dash;
+  if (Number.isInteger(value) && Math.abs(value) < 1000) return `${value} ${unit}`;
   let step = 0, size = value;
   while (Math.abs(size) >= 1000 && step < prefixes.length - 1) { size /= 1000; ++step; }
   return `${digits(size)} ${prefixes[step]}${unit}`;
@@ -49,6 +51,7 @@ export function date(text: string | undefined): string {
   return text ? text.replace("T", " ").replace(/(\.\d+)?Z$/, " UTC") : dash;
 }
 // The last part of a path; "a → b" of two.
+export const reason = (error: unknown) => String((error as Error)?.message ?? error);
 export const base = (path: string) => path.split(" ").map((p) => p.replace(/^.*\/(?=[^/])/, "")).join(" ");
 export const moment = (value: number) => `${(value / 1e6).toFixed(4)} ms`;
 export const plural = (n: number, word: string) => `${count(n)} ${word}${n === 1 ? "" : "s"}`;

@@ -4,7 +4,7 @@ import * as f from "../format";
 import { Meter, Section, Stat } from "../ui";
 import { adjust, link, place } from "../url";
 import { useAnswer } from "./api";
-import { Asking, Refusal, seconds, short, Waiting } from "./parts";
+import { Asking, forAll, Refusal, seconds, short, Waiting } from "./parts";
 
 const kQuietMs = 15 * 60e3, kShown = 200;
 const shedOf = (n: any) => (n.shed ?? []).reduce((sum: number, s: any) => sum + (s.rows ?? 0) + (s.launches ?? 0) + (s.batches ?? 0), 0);
@@ -36,23 +36,24 @@ function Uncovered(props: { begin: string; node: string }) {
 
 export function Nodes() {
   const query = place.value.query, begin = query.begin || "-7d", nodes = useAnswer("nodes", {});
-  if (!nodes.data) return <Waiting of={nodes} />;
-  const all: any[] = nodes.data.nodes, now = Date.now();
+  if (forAll(nodes) || (!nodes.data && !nodes.error)) return <Waiting of={nodes} />;
+  const all: any[] = nodes.data?.nodes ?? [], now = Date.now();
   const quiet = (n: any) => now - Date.parse(n.last_received) > kQuietMs;
   const trouble = (n: any) => n.missing_batches + n.quarantined_batches + n.too_old_batches + shedOf(n) > 0;
   const sorted = [...all].sort((a, b) => Number(trouble(b)) - Number(trouble(a)) || Number(quiet(b)) - Number(quiet(a)) || a.node.localeCompare(b.node));
   const list = sorted.filter((n) => (!query.node || n.node === query.node) && (!query.q || n.node.includes(query.q)));
   return (
     <div class="view">
-      <dl class="stats"><Stat name="nodes" value={f.count(all.length)} /><Stat name="silent for 15 min" value={f.count(all.filter(quiet).length)} tone={all.some(quiet) ? "warn" : "good"} />
+      {nodes.data && <dl class="stats"><Stat name="nodes" value={f.count(all.length)} /><Stat name="silent for 15 min" value={f.count(all.filter(quiet).length)} tone={all.some(quiet) ? "warn" : "good"} />
         <Stat name="missing batches" value={f.count(all.reduce((s, n) => s + n.missing_batches, 0))} tone={all.some((n) => n.missing_batches) ? "warn" : ""} /><Stat name="in quarantine" value={f.count(all.reduce((s, n) => s + n.quarantined_batches, 0))} tone={all.some((n) => n.quarantined_batches) ? "warn" : ""} />
         <Stat name="shed" value={f.count(all.reduce((s, n) => s + shedOf(n), 0))} title="What collectors gave up, because a spool was full or a limit was reached" note={f.plural(all.filter((n) => shedOf(n)).length, "node")} />
-        <Stat name="greatest collector share" value={f.percent(Math.max(0, ...all.map((n) => n.collector_cpu_share)), 2)} title="CPU time of the collector, of one core" /></dl>
+        <Stat name="greatest collector share" value={f.percent(Math.max(0, ...all.map((n) => n.collector_cpu_share)), 2)} title="CPU time of the collector, of one core" /></dl>}
       <Stragglers begin={begin} />
       <Uncovered begin={begin} node={query.node ?? ""} />
-      <Section title="Nodes" class="wide" note={list.length === all.length ? "Those with losses first" : <>{f.count(list.length)} of {f.plural(all.length, "node")} <button type="button" class="link" onClick={() => adjust({ node: "", q: "" })}>show all</button></>}
+      <Section title="Nodes" class="wide" note={!nodes.data ? undefined : list.length === all.length ? "Those with losses first" : <>{f.count(list.length)} of {f.plural(all.length, "node")} <button type="button" class="link" onClick={() => adjust({ node: "", q: "" })}>show all</button></>}
         tools={<label><span class="visually-hidden">filter by name</span><input type="search" placeholder="Filter: part of a name" value={query.q ?? ""} onInput={(e) => adjust({ q: e.currentTarget.value })} /></label>}>
-        {all.length === 0 ? <p class="faint">No node has sent anything. <code>purlin collect --server {location.origin}</code> on each node.</p> :
+        <Refusal of={nodes} />
+        {!nodes.data ? null : all.length === 0 ? <p class="faint">No node has sent anything. <code>purlin collect --server {location.origin}</code> on each node.</p> :
         <div class="scroll" tabIndex={0}><table class="plain"><thead><tr><th class="left">node</th><th class="left">last received</th><th>clock</th><th>batches</th><th>missing</th><th>quarantined</th><th>too old</th><th><abbr class="tip" title="Rows, launches and batches that the collector gave up; the reasons are on each number">shed</abbr></th><th>collector</th></tr></thead><tbody>
           {list.slice(0, kShown).map((n) => <tr><td class="left"><a href={link("kernels", "", { node: n.node })} title="its kernels">{n.node}</a><small class="under">{n.tool_version}</small></td><td class={"left" + (quiet(n) ? " warn" : "")}>{f.date(n.last_received)}{quiet(n) && <small class="under">silent</small>}</td><td>{seconds(n.skew_s)}</td><td>{f.count(n.batches)}</td><td class={n.missing_batches ? "bad" : ""}>{f.count(n.missing_batches)}</td><td class={n.quarantined_batches ? "bad" : ""}>{f.count(n.quarantined_batches)}</td><td class={n.too_old_batches ? "bad" : ""}>{f.count(n.too_old_batches)}</td><td class={shedOf(n) ? "bad" : ""} title={shedText(n)}>{f.count(shedOf(n))}</td><td>{f.percent(n.collector_cpu_share, 2)}<small class="under">{f.bytes(n.collector_rss_bytes)}</small></td></tr>)}
         </tbody></table></div>}

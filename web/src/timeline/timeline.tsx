@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Timeline: streams, copies, host calls with links to their work, idle time by cause, steps, phases.
 // The canvas is for eyes and pointers; grid.tsx says the same to keyboards and screen readers.
+import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { has, head, index, numbered } from "../data";
+import { has, head, index, numbered, once } from "../data";
 import * as f from "../format";
 import type { ProfileData } from "../profile";
 import { theme } from "../theme";
-import { Empty, Loading, useLoaded } from "../ui";
+import { Again, Empty, Loading, Notice, useLoaded, useTried } from "../ui";
 import { adjust, place } from "../url";
 import { drawLinks, drawRows, kHead, layOut, outline, Palette, placeOf, ticksOf, tickText, tooltip, type Band, type View } from "./draw";
 import { Details } from "./details";
@@ -21,10 +22,7 @@ const order: Record<string, number> = { phases: 0, steps: 1, idle: 2, stream: 3,
 export interface Selection { all: Slices; slice: number }
 
 const loaded = new Map<string, Promise<Slices>>();
-const slicesOf = (name: string, base?: Slices) => {
-  if (!loaded.has(name)) loaded.set(name, load(name, base));
-  return loaded.get(name)!;
-};
+const slicesOf = (name: string, base?: Slices) => once(loaded, name, () => load(name, base));
 
 function arrange(base: Slices, after: Slices | undefined, filter: string): Track[] {
   const words = filter.toLowerCase();
@@ -51,12 +49,12 @@ export function Timeline(props: { data: ProfileData }) {
 function Loaded(props: { data: ProfileData; name: string }) {
   const after = place.value.query.after ?? "";
   const base = useLoaded(() => slicesOf(props.name), [props.name]);
-  const changed = useLoaded(async () => (base && after && index.documents.some((d) => d.name === after) ? slicesOf(after, base) : undefined), [base, after]);
+  const changed = useTried(async () => (base && after && index.documents.some((d) => d.name === after) ? slicesOf(after, base) : undefined), [base, after]);
   if (!base) return <Loading />;
-  return <Stage data={props.data} base={base} after={changed} />;
+  return <Stage data={props.data} base={base} after={changed.value} lacks={changed.error ? <Notice tone="warn">The timeline after the change cannot be shown: {f.reason(changed.error)}. <Again of={changed.again} /></Notice> : null} />;
 }
 
-function Stage(props: { data: ProfileData; base: Slices; after?: Slices }) {
+function Stage(props: { data: ProfileData; base: Slices; after?: Slices; lacks: ComponentChildren }) {
   const { base, after } = props;
   const query = place.value.query;
   const canvas = useRef<HTMLCanvasElement>(null), mini = useRef<HTMLCanvasElement>(null), scroll = useRef<HTMLDivElement>(null), search = useRef<HTMLInputElement>(null);
@@ -66,7 +64,7 @@ function Stage(props: { data: ProfileData; base: Slices; after?: Slices }) {
   const [nth, setNth] = useState(0);
   const text = query.q ?? "";
   const tracks = useMemo(() => arrange(base, after, filter), [base, after, filter]);
-  const { bands, height } = useMemo(() => layOut(tracks, collapsed), [tracks, collapsed]);
+  const { bands, height } = useMemo(() => layOut(tracks, collapsed, size - kHead), [tracks, collapsed, size]);
   const colors = useMemo(() => new Palette(), [theme.value]);
   const span = Math.max(base.span, after?.span ?? 0);
 
@@ -350,7 +348,7 @@ function Stage(props: { data: ProfileData; base: Slices; after?: Slices }) {
   const onMini = (e: PointerEvent) => { if (e.buttons !== 1) return; const v = view.current, at = e.offsetX / width * span, half = (v.to - v.from) / 2; move(at - half, at + half); };
 
   const applied = after?.json.applied, kinds = index.documents.filter((d) => /^applied\d+/.test(d.name) && (props.data.file === 0 ? !/-\d+$/.test(d.name) : d.name.endsWith(`-${props.data.file}`)));
-  const titles = useLoaded(async () => Promise.all(kinds.map(async (d) => [d.name, (await head(d.name)).title] as [string, string])), [props.data.file]);
+  const titles = useLoaded(async () => Promise.all(kinds.map(async (d): Promise<[string, string]> => [d.name, (await head(d.name).catch(() => undefined))?.title ?? d.name])), [props.data.file]);
   return (
     <div class="timeline" onKeyDown={undefined}>
       <div class="tl-tools" role="toolbar" aria-label="Timeline">
@@ -369,6 +367,7 @@ function Stage(props: { data: ProfileData; base: Slices; after?: Slices }) {
         <button type="button" onClick={() => setPalette(true)} title="Ctrl+Shift+P">commands</button>
         <button type="button" onClick={() => setHelp(true)} title="?" aria-label="keys">?</button>
       </div>
+      {props.lacks}
       {base.json.left_out > 0 && <p class="notice warn">{f.count(base.json.left_out)} launches are beyond the memory bound of the recording: they are in the sums, not here.</p>}
       <canvas ref={mini} class="tl-mini" aria-hidden="true" style={{ width: `${width}px`, height: `${kMini}px`, marginLeft: `${kGutter}px` }} onPointerDown={onMini} onPointerMove={onMini} />
       <div class="tl-scroll" ref={scroll} onScroll={(e) => { view.current.top = e.currentTarget.scrollTop; redraw(); }}>

@@ -138,6 +138,7 @@ export function Overview(props: { data: ProfileData }) {
   return (
     <div class="view overview">
       <Coverage report={report} />
+      {props.data.unread.length > 0 && <Notice tone="warn">This page is not whole: {props.data.unread.join("; ")}. Load it again to try again.</Notice>}
       <dl class="stats">
         <Stat name="wall time" value={f.ns(report.wall_ns || null)} note={step ? <>{f.ns(step.duration_ns)} a step</> : undefined} title="Of the profiled command" />
         <Stat name="kernel time" value={f.ns(report.kernel_ns)} note={f.plural(report.kernels.length + (report.page?.other?.rows ?? 0), "kernel")} title={f.meanings.total} />
