@@ -45,6 +45,11 @@ export const times = (value: number | null | undefined) => (known(value) ? `${va
 export const relative = (ratio: number | null | undefined) => (known(ratio) ? `${ratio >= 1 ? "+" : ""}${(100 * (ratio - 1)).toFixed(1)} %` : dash);
 // "M=16,N=8" of a problem, a config.
 export const pairs = (of: object | null | undefined, between = ",") => Object.entries(of ?? {}).map(([k, v]) => `${k}=${v}`).join(between);
+// A kernel's name without what many share: the result, the parameters, and the midst of a long one.
+export function brief(name: string, most = 66): string {
+  const plain = name.replace(/^void\s+/, "").replace(/\(anonymous namespace\)::/g, "").replace(/([\w>])\([^()]*\)$/, "$1");
+  return plain.length <= most ? plain : `${plain.slice(0, Math.ceil(most * 0.4))}…${plain.slice(-Math.floor(most * 0.6))}`;
+}
 export const words = (text: string) => text.replace(/_/g, " ");
 export const shape = (list: number[] | null | undefined) => (list ? list.join("×") : dash);
 export function date(text: string | undefined): string {

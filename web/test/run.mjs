@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { browser, chromium, data, gpt2, makePages, run, serve, view } from "./pages.mjs";
+import { fits, ofLongNames } from "./long.mjs";
 import { ofFleet, ofViews } from "./partial.mjs";
 
 if (!chromium) { console.log("skipped: no Chromium (./dev setup page)"); process.exit(77); }
@@ -47,7 +48,7 @@ async function test(name, body) {
     await body();
     assert.deepEqual(faults.slice(before), [], "messages or requests");
     console.log(`ok ${name}, ${((Date.now() - begin) / 1000).toFixed(1)} s`);
-  } catch (error) { ++failed; console.log(`FAILED ${name}\n${error.stack ?? error}`); for (const page of context.pages()) console.log(`shown: ${await page.locator("body").innerText().catch(String)}`); }
+  } catch (error) { ++failed; console.log(`FAILED ${name}\n${error.stack ?? error}`); for (const page of context.pages()) console.log(`shown: ${await page.locator("body").innerText().then((t) => t.slice(0, 1500), String)}`); }
   for (const page of context.pages()) await page.close();
 }
 
@@ -138,6 +139,45 @@ await test("timeline", async () => {
   const [saved] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "save trace" }).click()]);
   const trace = JSON.parse(readFileSync(await saved.path(), "utf8"));
   assert.ok(trace.traceEvents.filter((e) => e.ph === "X").length > 100);
+});
+await test("timeline: keys by their place, wheel, link, hand-off", async () => {
+  const page = await open(file("train", "#1/timeline"), ".tl-canvas"), canvas = page.locator(".tl-canvas"), box = await canvas.boundingBox();
+  await page.waitForFunction(() => window.purlinFrame?.drawn > 10);
+  const range = () => page.evaluate(() => { const q = new URLSearchParams(location.hash.split("?")[1]); return [Number(q.get("from")), Number(q.get("to"))]; });
+  const settled = async (act) => { const before = await page.evaluate(() => location.hash); await act(); await page.waitForFunction((h) => location.hash !== h, before); return range(); };
+  const press = (code, key) => page.evaluate(async ([code, key]) => { const say = (type) => document.body.dispatchEvent(new KeyboardEvent(type, { code, key, bubbles: true })); say("keydown"); await new Promise((go) => setTimeout(go, 120)); say("keyup"); }, [code, key]);
+  await page.mouse.move(box.x + box.width / 2, box.y + 120);
+  const first = await settled(() => press("KeyW", "z")), right = await settled(() => press("KeyD", "d")), left = await settled(() => press("KeyA", "q")), out = await settled(() => press("KeyS", "s"));
+  assert.ok(right[0] > first[0] && left[0] < right[0] && out[1] - out[0] > left[1] - left[0], String([first, right, left, out]));
+  await page.keyboard.down("Control");
+  const wheeled = await settled(() => page.mouse.wheel(0, -240));
+  await page.keyboard.up("Control");
+  assert.ok(wheeled[1] - wheeled[0] < out[1] - out[0]);
+  // A slice by the pointer, marked; from work to its call and back; the link opens it again.
+  await page.locator("[role=grid]").focus();
+  await page.locator(".slices select").selectOption({ label: await page.locator(".slices option", { hasText: /stream/ }).first().textContent() });
+  await page.locator("[role=grid]").focus();
+  await page.keyboard.press("ArrowDown");
+  const name = await page.locator(".details h2").innerText();
+  await page.evaluate(() => document.activeElement.blur());
+  await page.keyboard.press("[");
+  await page.waitForFunction((n) => document.querySelector(".details h2").innerText !== n, name);
+  await page.keyboard.press("]");
+  await page.waitForFunction((n) => document.querySelector(".details h2").innerText === n, name);
+  await page.keyboard.press("m");
+  await page.locator(".details h2", { hasText: "Area" }).waitFor();
+  await page.getByRole("button", { name: "clear" }).click();
+  await page.getByRole("button", { name: "copy link" }).click();
+  await page.waitForFunction(() => /sel=\d+/.test(location.hash));
+  const other = await open(page.url(), ".tl-canvas");
+  await other.waitForFunction((n) => document.querySelector(".details h2")?.innerText === n, name);
+  // Perfetto's page answers PING, then takes the trace.
+  await context.route("https://ui.perfetto.dev/**", (route) => route.fulfill({ contentType: "text/html", body: `<script>addEventListener("message", (e) => { if (e.data === "PING") e.source.postMessage("PONG", "*"); else if (e.data.perfetto) window.got = e.data.perfetto; })</script>` }));
+  const [popup] = await Promise.all([page.waitForEvent("popup"), page.getByRole("button", { name: "Perfetto", exact: true }).click()]);
+  await popup.waitForFunction(() => window.got);
+  const handed = await popup.evaluate(() => ({ title: window.got.title, trace: JSON.parse(new TextDecoder().decode(window.got.buffer)) }));
+  assert.ok(handed.title && handed.trace.traceEvents.filter((e) => e.ph === "X").length > 100);
+  await page.getByText("The trace is in Perfetto's page.").first().waitFor();
 });
 if (pages.captured) await test("a capture of this machine", async () => {
   const page = await open(file("captured"), ".kernels .grid-row");
@@ -267,10 +307,6 @@ await test("a profile, served", async () => {
   } finally { server.stop(); }
 });
 const fleetViews = [["Kernels", /Tune these[\s\S]*Got slower[\s\S]*rms_norm_kernel/], ["Compare", /Choose what/], ["Nodes", /h100-07[\s\S]*a100-03/], ["Backlog", /GPU time spent today/]];
-async function fits(page, where) {
-  const wide = await page.evaluate(() => [document.documentElement, ...document.querySelectorAll(".scroll")].filter((e) => e.scrollWidth > e.clientWidth + 1).map((e) => `${e.closest(".card")?.querySelector("h2")?.innerText ?? "page"}: ${e.scrollWidth} > ${e.clientWidth}`));
-  assert.deepEqual(wide, [], `${where} scrolls sideways at ${page.viewportSize().width} px`);
-}
 const demo = await serve("--demo");
 await test("fleet", async () => {
   const server = demo;
@@ -305,6 +341,7 @@ await test("fleet", async () => {
   }
 });
 await ofFleet({ test, open, accessible, url: demo.url });
+await ofLongNames({ test, open, folder, url: demo.url });
 void demo.stop();
 await ofViews({ test, open, accessible, folder, file: file("train"), guardFiles, captured });
 await test("fleet: tokens, no data, names of strangers, a server that ends", async () => {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One kernel of the fleet: its history with changes and the environment, shapes, GPUs, verdicts of
 // the guard, tasks of the backlog.
+import { useState } from "preact/hooks";
 import * as f from "../format";
 import { sameKernel } from "../names";
 import { Series, type Mark } from "../series";
@@ -50,16 +51,18 @@ function History(props: { query: Record<string, string>; slower: Answer; shapes:
   );
 }
 
+const kFirst = 8;
 function Parts(props: { title: string; note: string; of: Answer; columns: [string, (p: any) => any][] }) {
+  const [all, setAll] = useState(false), shown = all ? 200 : kFirst;
   const answer = props.of, points = bySize(answer.data?.points), sum = points.reduce((n, p) => n + p.gpu_s, 0), most = Math.max(...points.map((p) => p.gpu_s), 1e-9);
   return (
     <Section title={props.title} note={props.note}>
       <Asking of={answer} /><Refusal of={answer} />
       {points.length > 0 && <div class="scroll" tabIndex={0}><table class="plain"><thead><tr>{props.columns.map(([name]) => <th class="left">{name}</th>)}<th class="left">GPU time</th><th>launches</th><th>p50</th><th>p95</th></tr></thead><tbody>
-        {points.slice(0, 20).map((p) => <tr>{props.columns.map(([, show]) => <td class="left wrap">{show(p)}</td>)}<td class="left"><ShareBar value={p.gpu_s} of={most} label={f.percent(p.gpu_s / (sum || 1))} /></td><td>{f.si(p.launches, "").trim()}</td><td>{f.ns(p.p50_ns)}</td><td>{f.ns(p.p95_ns)}</td></tr>)}
+        {points.slice(0, shown).map((p) => <tr>{props.columns.map(([, show]) => <td class="left wrap">{show(p)}</td>)}<td class="left"><ShareBar value={p.gpu_s} of={most} label={f.percent(p.gpu_s / (sum || 1))} /></td><td>{f.si(p.launches, "").trim()}</td><td>{f.ns(p.p50_ns)}</td><td>{f.ns(p.p95_ns)}</td></tr>)}
       </tbody></table></div>}
       {answer.data && !answer.data.refused && points.length === 0 && <p class="faint">Nothing of it was recorded in this time.</p>}
-      {points.length > 20 && <p class="note">{f.count(points.length - 20)} more with less GPU time</p>}
+      {points.length > shown && <p class="note">{f.count(points.length - shown)} more with less GPU time {!all && <button type="button" class="link" onClick={() => setAll(true)}>show them</button>}</p>}
     </Section>
   );
 }

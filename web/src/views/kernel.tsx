@@ -87,8 +87,8 @@ function Change(props: { data: ProfileData; kernel: any }) {
   if (!item) return null;
   return (
     <Section title="Against the first file" note={item.certain ? "beyond the spread of its launches" : "within the spread of its launches"}>
-      <p class={"big " + (item.change_ns > 0 ? "bad" : "good")}>{item.change_ns > 0 ? "+" : ""}{f.ns(item.change_ns)} <small>{item.change_share != null ? f.percent(item.change_share) : ""}</small></p>
-      <table class="plain"><thead><tr><th /><th>before</th><th>now</th></tr></thead><tbody>
+      <p class={"big " + (!item.certain ? "" : item.change_ns > 0 ? "bad" : "good")}>{item.change_ns > 0 ? "+" : ""}{f.ns(item.change_ns)} <small>{item.change_share != null ? f.percent(item.change_share) : ""}</small></p>
+      <table class="plain narrow"><thead><tr><th /><th>before</th><th>now</th></tr></thead><tbody>
         {[["launches", "count", f.count], ["total", "total_ns", f.ns], ["p50", "p50_ns", f.ns], ["p95", "p95_ns", f.ns]].map(([name, key, print]: any) =>
           <tr><th class="left">{name}</th><td>{print(item.a?.[key])}</td><td>{print(item.b?.[key])}</td></tr>)}
       </tbody></table>
