@@ -2,7 +2,7 @@
 // Small parts that all views share.
 import { Component, render, type ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { percent, reason } from "./format";
+import { brief, percent, reason } from "./format";
 import { go, link } from "./url";
 
 const classes = new Set(["gemm", "conv", "attention", "norm", "softmax", "elementwise", "reduction", "copy",
@@ -137,6 +137,8 @@ export function useLoaded<T>(load: () => Promise<T>, keys: unknown[]): T | undef
   return value;
 }
 
+// A kernel's short name; it may go on in a new line where a word of it ends.
+export const Brief = (props: { of: string }) => <>{(brief(props.of).match(/[^_:,<]*[_:,<]?/g) ?? []).map((part) => <>{part}<wbr /></>)}</>;
 export const Again = (props: { of: () => void; name?: string }) => <button type="button" class="link" onClick={props.of}>{props.name ?? "Try again"}</button>;
 
 // A view that cannot be shown says why. It is tried again when it is asked for, or another place is.

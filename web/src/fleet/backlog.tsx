@@ -2,7 +2,7 @@
 // Backlog: what the pool tunes now, what waits, what it spent, and what it won.
 import { useEffect, useState } from "preact/hooks";
 import * as f from "../format";
-import { Choice, Meter, Section, Stat } from "../ui";
+import { Brief, Choice, Meter, Section, Stat } from "../ui";
 import { adjust, place } from "../url";
 import { useAnswer } from "./api";
 import { kernelLink, Refusal, seconds, short, Waiting } from "./parts";
@@ -16,7 +16,7 @@ const won = (t: any) => { const x = speedup(t); return x > 1 ? t.gpu_time_ns * (
 // A kernel that the fleet was seen to run has a view; that of a spec has none.
 export const TaskName = (props: { task: any; class?: string }) => {
   const t = props.task, name = t.kernel || t.op || t.id;
-  return t.kernel && t.gpu_time_ns > 0 && !t.gpu_time_assumed ? <a class={props.class} href={kernelLink(t.kernel)} title={name}>{f.brief(name)}</a> : <span class={props.class} title={name}>{f.brief(name)}</span>;
+  return t.kernel && t.gpu_time_ns > 0 && !t.gpu_time_assumed ? <a class={props.class} href={kernelLink(t.kernel)} title={name}><Brief of={name} /></a> : <span class={props.class} title={name}><Brief of={name} /></span>;
 };
 
 export function Backlog() {

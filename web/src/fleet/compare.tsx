@@ -2,7 +2,7 @@
 // Two builds, drivers, jobs or weeks of the fleet, significant changes first and alone.
 import { useState } from "preact/hooks";
 import * as f from "../format";
-import { Choice, Section } from "../ui";
+import { Brief, Choice, Section } from "../ui";
 import { adjust, place } from "../url";
 import { useAnswer } from "./api";
 import { Asking, Coverage, Filters, filters, kernelLink, Refusal, seconds, short } from "./parts";
@@ -31,7 +31,7 @@ export function Compare() {
         {!(before && after) && <p class="faint">Choose what to compare, before and after.{values.data && options.length < 2 ? ` Only ${f.plural(options.length, "value")} of ${by} is known in this time.` : ""}</p>}
         {before && after && <Asking of={answer} />}
         <Refusal of={answer} />
-        {rows.length > 0 && <div class="scroll" tabIndex={0}><table class="plain fixed fleet-compare"><thead><tr><th class="left">kernel</th><th class="left c-gpu">GPU</th><th class="left c-m">verdict</th><th class="c-l">change</th><th class="c-s">nodes</th><th class="c-l">GPU time</th></tr></thead><tbody>{rows.map((k) => <tr><td class="left clip-name" title={k.kernel}><a href={kernelLink(k.kernel)}>{f.brief(k.kernel)}</a>{k.refused && <small class="under">{k.refused.why}</small>}</td><td class="left">{short(k.gpu)}</td><td class="left"><span class={"verdict " + (k.change === "slower" ? "regression" : k.change === "faster" ? "improvement" : "")}>{k.change === "open" ? "not decided" : f.words(k.change)}</span></td><td><b>{f.relative(k.ratio)}</b>{k.ratio_low != null && <small class="under">{f.relative(k.ratio_low)} to {f.relative(k.ratio_high)}</small>}</td><td>{f.count(k.nodes_paired)}</td><td>{seconds(k.gpu_s_before)}<small class="under">→ {seconds(k.gpu_s_after)}</small></td></tr>)}</tbody></table></div>}
+        {rows.length > 0 && <div class="scroll" tabIndex={0}><table class="plain fixed fleet-compare"><thead><tr><th class="left">kernel</th><th class="left c-gpu">GPU</th><th class="left c-m">verdict</th><th class="c-l">change</th><th class="c-s">nodes</th><th class="c-l">GPU time</th></tr></thead><tbody>{rows.map((k) => <tr><td class="left clip-name" title={k.kernel}><a href={kernelLink(k.kernel)}><Brief of={k.kernel} /></a>{k.refused && <small class="under">{k.refused.why}</small>}</td><td class="left">{short(k.gpu)}</td><td class="left"><span class={"verdict " + (k.change === "slower" ? "regression" : k.change === "faster" ? "improvement" : "")}>{k.change === "open" ? "not decided" : f.words(k.change)}</span></td><td><b>{f.relative(k.ratio)}</b>{k.ratio_low != null && <small class="under">{f.relative(k.ratio_low)} to {f.relative(k.ratio_high)}</small>}</td><td>{f.count(k.nodes_paired)}</td><td>{seconds(k.gpu_s_before)}<small class="under">→ {seconds(k.gpu_s_after)}</small></td></tr>)}</tbody></table></div>}
         {answer.data && rows.length === 0 && !answer.data.refused && <p class="faint">No kernel differs beyond the noise of its nodes.</p>}
       </Section>
       {answer.data && <Coverage coverage={answer.data.coverage} />}

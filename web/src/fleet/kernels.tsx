@@ -2,7 +2,7 @@
 // The fleet's kernels: what to tune, what got slower, and all of them by GPU time.
 import { useMemo } from "preact/hooks";
 import * as f from "../format";
-import { hue, Section, ShareBar, Spark, Stat } from "../ui";
+import { Brief, Section, ShareBar, Spark, Stat, hue } from "../ui";
 import { link } from "../url";
 import { useAnswer, type Answer } from "./api";
 import { TaskName } from "./backlog";
@@ -30,7 +30,7 @@ function GotSlower(props: { all: Record<string, string> }) {
     <Section title="Got slower" note={slower.data && !slower.data.refused ? `${f.plural(slower.data.tested, "kernel")} tested; an alarm is beyond the noise of the history` : undefined}>
       <Asking of={slower} /><Refusal of={slower} />
       {slower.data && !slower.data.refused && list.length === 0 && <p class="faint">No kernel got slower beyond its history.</p>}
-      <ol class="shortlist bad">{list.slice(0, 5).map((k) => <li><a class="name" href={kernelLink(k.kernel)} title={k.kernel}>{f.brief(k.kernel)}</a><ShareBar value={k.lost_gpu_s} of={most} label={`${seconds(k.lost_gpu_s)} lost`} />
+      <ol class="shortlist bad">{list.slice(0, 5).map((k) => <li><a class="name" href={kernelLink(k.kernel)} title={k.kernel}><Brief of={k.kernel} /></a><ShareBar value={k.lost_gpu_s} of={most} label={`${seconds(k.lost_gpu_s)} lost`} />
         <small title={`p ${k.p_value?.toPrecision(2)} over nodes`}><span class={"verdict " + (k.certainty === "alarm" ? "regression" : "inconclusive")}>{k.certainty}</span> {f.relative(k.ratio)} ({f.relative(k.ratio_low)} to {f.relative(k.ratio_high)}) on {short(k.gpu)}, since {f.date(k.at).slice(0, 10)}{(k.marks ?? []).map((m: any) => `; ${m.what} ${m.before} → ${m.after}`).join("")}{k.why_suspect ? `; ${k.why_suspect}` : ""}</small></li>)}</ol>
       {list.length > 5 && <p class="note">and {f.count(list.length - 5)} more; each is on its kernel's page.</p>}
       {(slower.data?.thin ?? []).length > 0 && <details class="note"><summary>{f.plural(slower.data.thin.length, "kernel")} had too little data</summary><ul class="bullets">{slower.data.thin.slice(0, 30).map((t: any) => <li>{t.kernel} on {short(t.gpu ?? "")}: {t.refused?.why}</li>)}</ul></details>}
@@ -66,7 +66,7 @@ const stateNames: Record<string, string> = { done: "tuned", leased: "tuned now",
 
 function Row(props: { k: any; n: number; most: number; trend?: number[]; tuning?: Tuning }) {
   const { k, tuning } = props, few = k.recorded < kFew, quantile = (v: number) => <td class={few ? "faint" : ""} title={few ? `Of ${f.count(k.recorded)} recorded launches only` : undefined}>{few && v != null ? "≈ " : ""}{f.ns(v)}</td>;
-  return <tr><td class="faint">{props.n}</td><td class="left clip-name" title={k.raw_kernel ?? k.kernel}><i class={"dot " + hue(k.role)} /><a href={kernelLink(k.kernel)}>{f.brief(k.kernel)}</a><small class="under">{f.words(k.role)}</small></td><td class="left"><ShareBar value={k.share} of={props.most} label={f.percent(k.share)} /></td><td class="faint">{f.percent(k.cumulative_share, 0)}</td><td>{seconds(k.gpu_s)}</td><td class="left"><Spark values={props.trend} /></td><td title={`${f.count(k.launches)} launches, ${f.count(k.recorded)} recorded`}>{f.si(k.launches, "").trim()}<small class={"under" + (few ? " warn" : "")}>{f.si(k.recorded, "").trim()}</small></td>{quantile(k.p50_ns)}{quantile(k.p95_ns)}<td>{f.percent(tuning?.headroom, 0)}{tuning?.assumed && <small class="under">assumed</small>}</td><td class="left">{tuning ? <span class={"chip task-" + tuning.state}>{stateNames[tuning.state] ?? f.words(tuning.state)}</span> : <span class="faint">–</span>}</td></tr>;
+  return <tr><td class="faint">{props.n}</td><td class="left clip-name" title={k.raw_kernel ?? k.kernel}><i class={"dot " + hue(k.role)} /><a href={kernelLink(k.kernel)}><Brief of={k.kernel} /></a><small class="under">{f.words(k.role)}</small></td><td class="left"><ShareBar value={k.share} of={props.most} label={f.percent(k.share)} /></td><td class="faint">{f.percent(k.cumulative_share, 0)}</td><td>{seconds(k.gpu_s)}</td><td class="left"><Spark values={props.trend} /></td><td title={`${f.count(k.launches)} launches, ${f.count(k.recorded)} recorded`}>{f.si(k.launches, "").trim()}<small class={"under" + (few ? " warn" : "")}>{f.si(k.recorded, "").trim()}</small></td>{quantile(k.p50_ns)}{quantile(k.p95_ns)}<td>{f.percent(tuning?.headroom, 0)}{tuning?.assumed && <small class="under">assumed</small>}</td><td class="left">{tuning ? <span class={"chip task-" + tuning.state}>{stateNames[tuning.state] ?? f.words(tuning.state)}</span> : <span class="faint">–</span>}</td></tr>;
 }
 
 function List(props: { top: any; all: Record<string, string>; backlog: Answer }) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes: the health of their collectors, devices that are slower than others, and what is not seen.
 import * as f from "../format";
-import { Meter, Section, Stat } from "../ui";
+import { Brief, Meter, Section, Stat } from "../ui";
 import { adjust, link, place } from "../url";
 import { useAnswer } from "./api";
 import { Asking, forAll, Refusal, seconds, short, Waiting } from "./parts";
@@ -16,7 +16,7 @@ function Stragglers(props: { begin: string }) {
     <Section title="Stragglers" class="wide" note="Devices slower than their peers, or than their own past, on equal kernels and shapes">
       <Asking of={answer} /><Refusal of={answer} />
       {answer.data && list.length === 0 && !answer.data.refused && <p class="faint">None among {f.plural(answer.data.devices ?? 0, "device")}.</p>}
-      {list.length > 0 && <div class="scroll" tabIndex={0}><table class="plain"><thead><tr><th class="left">node</th><th class="left">device</th><th class="left">GPU</th><th><abbr class="tip" title="Peers' time over its own; 100 %: as fast">to peers</abbr></th><th><abbr class="tip" title="Its own time earlier in this period, over now">to its past</abbr></th><th>peers</th><th>lost GPU time</th><th class="left">worst kernel</th></tr></thead><tbody>{list.map((s) => <tr><td class="left"><a href={link("nodes", "", { node: s.node })}>{s.node}</a></td><td class="left mono wrap">{s.device}</td><td class="left">{short(s.gpu)}</td><td class={s.slow_to_peers ? "bad" : ""}>{f.percent(s.relative_score)}</td><td class={s.slow_to_past ? "bad" : ""}>{f.percent(s.individual_score)}</td><td>{f.count(s.peers)}</td><td>{seconds(s.lost_gpu_s)}</td><td class="left wrap" title={s.worst_kernel}>{f.brief(s.worst_kernel ?? "")}</td></tr>)}</tbody></table></div>}
+      {list.length > 0 && <div class="scroll" tabIndex={0}><table class="plain"><thead><tr><th class="left">node</th><th class="left">device</th><th class="left">GPU</th><th><abbr class="tip" title="Peers' time over its own; 100 %: as fast">to peers</abbr></th><th><abbr class="tip" title="Its own time earlier in this period, over now">to its past</abbr></th><th>peers</th><th>lost GPU time</th><th class="left">worst kernel</th></tr></thead><tbody>{list.map((s) => <tr><td class="left"><a href={link("nodes", "", { node: s.node })}>{s.node}</a></td><td class="left mono wrap">{s.device}</td><td class="left">{short(s.gpu)}</td><td class={s.slow_to_peers ? "bad" : ""}>{f.percent(s.relative_score)}</td><td class={s.slow_to_past ? "bad" : ""}>{f.percent(s.individual_score)}</td><td>{f.count(s.peers)}</td><td>{seconds(s.lost_gpu_s)}</td><td class="left wrap" title={s.worst_kernel}><Brief of={s.worst_kernel ?? ""} /></td></tr>)}</tbody></table></div>}
     </Section>
   );
 }

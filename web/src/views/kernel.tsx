@@ -127,7 +127,7 @@ export function Kernel(props: { data: ProfileData; id: string }) {
         <Section title="Durations" note={k.min_ns != null ? `${f.ns(k.min_ns)} to ${f.ns(k.max_ns)}` : undefined}><Distribution kernel={k} detail={d} /></Section>
         <Section title="Roofline" note={r.flops_per_s || r.bytes_per_s ? <>{r.flops_per_s ? f.flops(r.flops_per_s) + " " : ""}{r.bytes_per_s ? f.rate(r.bytes_per_s) : ""} <a href={link("roofline")}>all kernels</a></> : undefined}>
           {r.intensity && r.flops_per_s ? <RooflinePlot data={props.data} only={k.id} height={230} small />
-            : <p class="faint">Neither counters nor a shape model give this kernel's work{report.source === "purlin" ? <>: record with <code>--counters</code>, or give its problem with <code>--shape</code></> : ""}.</p>}
+            : <p class="faint">Neither counters nor a shape model give this kernel's work{report.source === "purlin" ? <>: record with <code class="whole">--counters</code>, or give its problem with <code class="whole">--shape</code></> : ""}.</p>}
         </Section>
       </div>
       {advised.length > 0 && <Section title="Advice" class="plainlist">{advised.map((i: any) => <Advised advice={advice} intervention={i} brief />)}</Section>}
