@@ -143,7 +143,7 @@ await test("timeline", async () => {
 await test("timeline: keys by their place, wheel, link, hand-off", async () => {
   const page = await open(file("train", "#1/timeline"), ".tl-canvas"), canvas = page.locator(".tl-canvas"), box = await canvas.boundingBox();
   await page.waitForFunction(() => window.purlinFrame?.drawn > 10);
-  const range = () => page.evaluate(() => { const q = new URLSearchParams(location.hash.split("?")[1]); return [Number(q.get("from")), Number(q.get("to"))]; });
+  const range = () => page.evaluate(() => { const q = new URLSearchParams(location.hash.split("?")[1]); return [Number(q.get("from") ?? 0), Number(q.get("to") ?? 1e18)]; }); // none: the whole
   const settled = async (act) => { const before = await page.evaluate(() => location.hash); await act(); await page.waitForFunction((h) => location.hash !== h, before); return range(); };
   const press = (code, key) => page.evaluate(async ([code, key]) => { const say = (type) => document.body.dispatchEvent(new KeyboardEvent(type, { code, key, bubbles: true })); say("keydown"); await new Promise((go) => setTimeout(go, 120)); say("keyup"); }, [code, key]);
   await page.mouse.move(box.x + box.width / 2, box.y + 120);
