@@ -14,7 +14,7 @@ import { ofFleet, ofViews } from "./partial.mjs";
 if (!chromium) { console.log("skipped: no Chromium (./dev setup page)"); process.exit(77); }
 const here = dirname(fileURLToPath(import.meta.url)), axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const folder = mkdtempSync(join(tmpdir(), "purlin-page-"));
-const { pages, guardFiles, bisect, captured } = makePages(folder);
+const { pages, guardFiles, bisect, matrix, captured } = makePages(folder);
 const file = (name, hash = "") => `file://${pages[name]}${hash}`;
 const engine = await browser();
 const context = await engine.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce", bypassCSP: false });
@@ -219,11 +219,27 @@ await test("tuning", async () => {
   await page.locator(".parallel .config.off").first().waitFor({ state: "attached" });
   await accessible(page, "tuning");
 });
+// A library's kernel for the same problem, here made of the other: what it is worth against it.
+await test("a tuning run beside another of its problem", async () => {
+  const own = JSON.parse(readFileSync(data("page/softmax_tune.json"), "utf8")), other = join(folder, "library_tune.json");
+  writeFileSync(other, JSON.stringify({ ...own, kernel: "library_softmax", best: { ...own.best, time_ms: own.best.time_ms * 1.3 } }));
+  const server = await view([data("page/softmax_tune.json"), other]);
+  try {
+    const page = await open(server.url, ".view.tuning .uplot");
+    await page.getByRole("heading", { name: "Other runs of this problem" }).waitFor();
+    await page.locator("td.good", { hasText: "1.30×" }).waitFor();
+    await page.getByRole("link", { name: "library_softmax" }).click();
+    await page.locator("td.bad", { hasText: "0.77×" }).waitFor();
+    assert.match(await page.locator(".view-head select").innerText(), /library_softmax R=16384,C=4096/);
+    await accessible(page, "tuning, two runs");
+  } finally { server.stop(); }
+});
 await test("guard, served", async () => {
-  const server = await view([...guardFiles, bisect]);
+  const server = await view([...guardFiles, bisect, matrix]);
   try {
     const page = await open(server.url, ".view.guard table");
     assert.match(await page.locator(".view.guard").innerText(), /regression[\s\S]*softmax[\s\S]*Culprit: 4f1c/);
+    assert.match(await page.locator(".view.guard").innerText(), /Matrix[\s\S]*\+12\.2 %[\s\S]*code[\s\S]*build \+12\.1 %[\s\S]*1\.12 µs/);
     await page.locator(".uplot").first().waitFor();
     assert.equal(await page.locator(".series-chart").count(), 2);
     await page.locator(".series-chart svg").first().focus();

@@ -2,12 +2,12 @@
 // Tuning run: how the search converged, which parameters mattered, the configs, winner and ties.
 import { useMemo, useState } from "preact/hooks";
 import { axis, Chart, color, logAxis, wholeNumbers } from "../chart";
-import { names } from "../data";
+import { head, names } from "../data";
 import * as f from "../format";
 import { connection, followed, since } from "../live";
 import { useWidth } from "../series";
-import { Empty, Loading, Section, ShareBar, Stat, useLoaded } from "../ui";
-import { adjust, place } from "../url";
+import { Empty, Loading, Section, ShareBar, Stat, useLoaded, useTried } from "../ui";
+import { adjust, go, link, place } from "../url";
 
 const ms = (value: number | null | undefined) => f.ns(value == null ? null : value * 1e6);
 const configText = (config: any) => f.pairs(config, " ");
@@ -118,6 +118,24 @@ function Margin(props: { doc: any }) {
   );
 }
 
+const titleOf = (doc: any) => [doc.kernel, f.pairs(doc.problem)].filter(Boolean).join(" ");
+const fastest = (doc: any) => doc.best?.time_ms ?? [...(doc.evaluations ?? [])].filter(worked).map(searched).sort((a, b) => a - b)[0] ?? null;
+const deviceOf = (doc: any) => doc.environment?.devices?.[0]?.name ?? doc.device ?? "";
+
+// Other runs of the page for the same problem on the same GPU: another kernel, a library's, another day.
+function OtherRuns(props: { runs: { name: string; doc: any }[]; here: string }) {
+  const own = props.runs.find((r) => r.name === props.here)?.doc, mine = own && fastest(own);
+  const rivals = props.runs.filter(({ name, doc }) => own && name !== props.here && fastest(doc) && f.pairs(doc.problem) === f.pairs(own.problem) && deviceOf(doc) === deviceOf(own));
+  if (!mine || !rivals.length) return null;
+  return (
+    <Section title="Other runs of this problem" class="wide" note="Best times on the same model of GPU, measured in runs of their own: a paired run (purlin guard compare) decides.">
+      <table class="plain narrow"><thead><tr><th class="left">kernel</th><th class="left">spec</th><th>best</th><th>against this run</th><th>its default</th></tr></thead><tbody>
+        {rivals.map(({ name, doc }) => { const ratio = fastest(doc) / mine; return <tr><td class="left"><a href={link("tuning", name)}>{doc.kernel}</a></td><td class="left mono faint">{doc.spec?.file ?? ""}</td><td>{ms(fastest(doc))}</td><td class={ratio < 0.995 ? "bad" : ratio > 1.005 ? "good" : ""}>{f.times(ratio)}</td><td>{ms(doc.default?.time_ms)}</td></tr>; })}
+      </tbody></table>
+    </Section>
+  );
+}
+
 function Live(props: { end: string | null }) {
   const state = connection.value;
   if (props.end) return <span class="chip" role="status" title="The session ended. Its finals are not in the journal: purlin tune --json has them.">ended: {props.end}</span>;
@@ -127,6 +145,7 @@ function Live(props: { end: string | null }) {
 export function Tuning() {
   const list = names("tune"), chosen = list.includes(place.value.arg) ? place.value.arg : list[0];
   const d = useLoaded(() => followed(chosen ?? "none"), [chosen])?.value;
+  const runs = useTried(async () => (list.length > 1 ? Promise.all(list.map(async (name) => ({ name, doc: await head(name) }))) : []), []).value ?? [];
   const evaluations: any[] = d?.evaluations ?? [];
   const constant = useMemo(() => { const first = evaluations[0]?.config ?? {}; return new Set(Object.keys(first).filter((k) => evaluations.length > 1 && evaluations.every((e) => e.config?.[k] === first[k]))); }, [d]);
   const important = useMemo(() => importance(evaluations), [d]);
@@ -141,7 +160,7 @@ export function Tuning() {
   return (
     <div class="view tuning">
       <header class="view-head"><h1>{d.kernel}{d.of_journal && <Live end={d.end} />}</h1><p class="faint">{[String(d.device ?? "").replace(/^replay:.*\//, "replay:"), problem, `strategy ${d.strategy_used ?? d.strategy ?? "–"}`, d.seed != null && `seed ${d.seed}`, d.budget && `budget ${d.budget}`].filter(Boolean).join(" · ")}</p>
-        {list.length > 1 && <label>problem<select value={chosen} onChange={(e) => { location.hash = `#1/tuning/${e.currentTarget.value}`; }}>{list.map((n) => <option>{n}</option>)}</select></label>}</header>
+        {list.length > 1 && <label>run<select value={chosen} onChange={(e) => go("tuning", e.currentTarget.value)}>{list.map((n) => { const run = runs.find((r) => r.name === n)?.doc; return <option value={n}>{run ? titleOf(run) : n}</option>; })}</select></label>}</header>
       {evaluations.length === 0 ? <Empty title="No evaluation yet">The session has begun and measured nothing so far. Each evaluation appears here when it is done.</Empty> : <>
         <dl class="stats">
           <Stat name={d.best ? "best" : "best so far"} value={ms(best?.time_ms)} note={d.best?.interval_ms ? `${ms(d.best.interval_ms[0])} to ${ms(d.best.interval_ms[1])}` : undefined} tone="good" />
@@ -162,6 +181,7 @@ export function Tuning() {
           </Section>
           <Section title="Margin" note="The finals, with 95 % intervals">{d.best ? <Margin doc={d} /> : <p class="faint">{d.of_journal ? <>A journal has no finals. <code>purlin tune --json</code> has them at the end.</> : "The finals have not run."}</p>}</Section>
         </div>
+        <OtherRuns runs={runs} here={chosen} />
         <Section title="Configs" class="wide" note="Each line is a config, up is later in the parameter's order; the last axis is time, fast on top. The winner and its ties are drawn strongly. Press a value to keep its configs.">
           <Parallel evaluations={evaluations} winners={winners} important={important} />
           <div class="scroll" tabIndex={0}><table class="plain"><thead><tr><th>#</th><th>time</th><th>of best</th><th class="left">from</th><th class="left">config</th><th>registers</th><th>cost</th></tr></thead><tbody>
