@@ -171,6 +171,11 @@ await test("timeline: keys by their place, wheel, link, hand-off", async () => {
   await page.waitForFunction(() => /sel=\d+/.test(location.hash));
   const other = await open(page.url(), ".tl-canvas");
   await other.waitForFunction((n) => document.querySelector(".details h2")?.innerText === n, name);
+  // A link that is opened in the page itself is followed too.
+  await page.evaluate(() => { location.hash = "#1/timeline?from=1000000&to=2000000"; });
+  await page.mouse.move(box.x + box.width / 2, box.y + 120);
+  const shown = await settled(() => page.mouse.wheel(200, 0));
+  assert.ok(shown[0] > 9e5 && shown[1] < 3e6, String(shown));
   // Perfetto's page answers PING, then takes the trace.
   await context.route("https://ui.perfetto.dev/**", (route) => route.fulfill({ contentType: "text/html", body: `<script>addEventListener("message", (e) => { if (e.data === "PING") e.source.postMessage("PONG", "*"); else if (e.data.perfetto) window.got = e.data.perfetto; })</script>` }));
   const [popup] = await Promise.all([page.waitForEvent("popup"), page.getByRole("button", { name: "Perfetto", exact: true }).click()]);
@@ -349,6 +354,10 @@ await test("fleet", async () => {
     await page.goto(server.url + "#1/compare?by=build&before=v1.8&after=v1.9");
     await page.waitForFunction(() => /rms_norm_kernel[\s\S]*slower/.test(document.querySelector("main").innerText));
     await accessible(page, "fleet, compared");
+    await page.evaluate(() => { location.hash = "#1/compare?by=time"; });
+    await page.waitForFunction(() => /The first half of the time against the second[\s\S]*rms_norm_kernel/.test(document.querySelector("main").innerText));
+    await page.evaluate(() => { location.hash = "#1/compare?by=driver&before=570.124.06&after=580.65.06"; });
+    await page.waitForFunction(() => /paged_attention_v2[\s\S]*slower/.test(document.querySelector("main").innerText) && !/first half/.test(document.querySelector("main").innerText));
     // The place of a kernel in older links.
     await page.goto(server.url + "#1/kernels?kernel=rms_norm_kernel");
     await page.waitForFunction(() => document.querySelector("h1")?.innerText.trim() === "rms_norm_kernel");

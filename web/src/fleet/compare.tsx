@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two builds, drivers, jobs or weeks of the fleet, significant changes first and alone.
-import { useState } from "preact/hooks";
 import * as f from "../format";
 import { Brief, Choice, Section } from "../ui";
 import { adjust, place } from "../url";
@@ -14,7 +13,7 @@ function weeks(begin: string): [string, string] {
 }
 
 export function Compare() {
-  const q = place.value.query, [by, setBy] = useState(q.by || "build"), begin = q.begin || "-7d";
+  const q = place.value.query, by = q.by || "build", begin = q.begin || "-7d";
   const halves = by === "time" ? weeks(begin) : null, before = halves ? halves[0] : q.before ?? "", after = halves ? halves[1] : q.after ?? "";
   const values = useAnswer(halves ? "" : "query/values", { dimension: by, begin });
   const answer = useAnswer(before && after ? "query/compare" : "", { ...filters(), by, before, after });
@@ -24,7 +23,7 @@ export function Compare() {
   return (
     <div class="view">
       <Filters without={[by]} />
-      <Section title="Compare" class="wide" note={counts.length ? counts.map(([c, n]) => `${f.count(n)} ${c === "open" ? "not decided" : c}`).join(", ") : undefined} tools={<><label>by<select value={by} onChange={(e) => { setBy(e.currentTarget.value); adjust({ by: e.currentTarget.value, before: "", after: "" }); }}>{["build", "driver", "runtime", "job", "time"].map((d) => <option>{d}</option>)}</select></label>
+      <Section title="Compare" class="wide" note={counts.length ? counts.map(([c, n]) => `${f.count(n)} ${c === "open" ? "not decided" : c}`).join(", ") : undefined} tools={<><label>by<select value={by} onChange={(e) => adjust({ by: e.currentTarget.value, before: "", after: "" })}>{["build", "driver", "runtime", "job", "time"].map((d) => <option>{d}</option>)}</select></label>
         {!halves && (["before", "after"] as const).map((side) => <label>{side}<select value={q[side] ?? ""} onChange={(e) => adjust({ [side]: e.currentTarget.value })}><option value="">choose</option>{options.map((v) => <option value={v}>{v || "(not known)"}</option>)}</select></label>)}
         <Choice label="rows" value={all ? "1" : ""} options={[["", "significant"], ["1", "all"]]} onChange={(v) => adjust({ all: v })} /></>}>
         {halves && <p class="note">The first half of the time against the second.</p>}

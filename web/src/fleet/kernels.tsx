@@ -11,12 +11,12 @@ import { Asking, Coverage, Filters, filters, forAll, kernelLink, kept, kFew, Ref
 const kTop = 100;
 
 function TuneThese(props: { backlog: Answer }) {
-  const { backlog } = props, tasks: any[] = (backlog.data?.tasks ?? []).filter((t: any) => ["open", "leased"].includes(t.state)).slice(0, 5);
+  const { backlog } = props, model = filters().model, tasks: any[] = (backlog.data?.tasks ?? []).filter((t: any) => ["open", "leased"].includes(t.state) && (!model || t.device === model)).slice(0, 5);
   const most = Math.max(...tasks.map((t) => t.saving_ns ?? 0), 1);
   return (
     <Section title="Tune these" note={<>GPU time × headroom, of the backlog. <a href={link("backlog")}>All tasks</a></>}>
       <Asking of={backlog} /><Refusal of={backlog} />
-      {backlog.data && tasks.length === 0 && <p class="faint">The backlog has no open task.</p>}
+      {backlog.data && tasks.length === 0 && <p class="faint">The backlog has no open task{model && ` for ${short(model)}`}.</p>}
       <ol class="shortlist">{tasks.map((t) => <li><TaskName task={t} class="name" /><ShareBar value={t.saving_ns} of={most} label={f.ns(t.saving_ns)} />
         <small>{[short(t.device ?? ""), t.shape, `headroom ${f.percent(t.headroom, 0)}${t.headroom_assumed ? " (assumed)" : ""}`, t.state === "leased" ? `tuned now by ${t.worker}` : ""].filter(Boolean).join(" · ")}</small></li>)}</ol>
     </Section>

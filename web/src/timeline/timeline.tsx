@@ -132,6 +132,15 @@ function Stage(props: { data: ProfileData; base: Slices; after?: Slices; lacks: 
   };
   const redraw = () => { if (!frame.current) frame.current = requestAnimationFrame(draw); };
 
+  // A link to another place of this view that is opened in the page; not what it wrote itself.
+  const placeText = (q: Record<string, string>) => `${q.from ?? ""}-${q.to ?? ""}`, written = useRef(placeText(query));
+  const write = (q: Record<string, string>) => { written.current = placeText(q); adjust(q); };
+  useEffect(() => {
+    if (placeText(query) === written.current) return;
+    written.current = placeText(query);
+    const from = Number(query.from ?? 0), to = Number(query.to ?? span);
+    if (to > from) { Object.assign(view.current, { from, to }); redraw(); }
+  }, [query.from, query.to]);
   const urlTimer = useRef(0);
   const move = (from: number, to: number) => {
     const length = Math.min(Math.max(to - from, kLeastSpan), span * 1.1);
@@ -141,7 +150,7 @@ function Stage(props: { data: ProfileData; base: Slices; after?: Slices; lacks: 
     view.current.from = a; view.current.to = a + length;
     redraw();
     clearTimeout(urlTimer.current);
-    urlTimer.current = window.setTimeout(() => adjust(length >= span ? { from: "", to: "" } : { from: Math.round(a).toString(), to: Math.round(a + length).toString() }), 400);
+    urlTimer.current = window.setTimeout(() => write(length >= span ? { from: "", to: "" } : { from: Math.round(a).toString(), to: Math.round(a + length).toString() }), 400);
   };
   const zoom = (factor: number, at: number) => { const v = view.current; move(at - (at - v.from) * factor, at + (v.to - at) * factor); };
   const fit = (from: number, to: number) => { const pad = Math.max((to - from) * 0.1, 5); move(from - pad, to + pad); };
@@ -218,7 +227,7 @@ function Stage(props: { data: ProfileData; base: Slices; after?: Slices; lacks: 
   const statistics = () => { if (!area) setArea(selected && selected.all.duration[selected.slice] > 0 ? { from: selected.all.begin[selected.slice], to: selected.all.end(selected.slice) } : { from: Math.max(0, view.current.from), to: Math.min(span, view.current.to) }); };
   const copyLink = async () => {
     const v = view.current;
-    adjust({ from: Math.round(v.from).toString(), to: Math.round(v.to).toString(), sel: selected && selected.all === base ? selected.slice.toString() : "" });
+    write({ from: Math.round(v.from).toString(), to: Math.round(v.to).toString(), sel: selected && selected.all === base ? selected.slice.toString() : "" });
     try { await navigator.clipboard.writeText(location.href); say("The link to this view is on the clipboard."); } catch { say("The address bar has the link to this view."); }
   };
   const trace = (): Blob | null => {
@@ -254,7 +263,7 @@ function Stage(props: { data: ProfileData; base: Slices; after?: Slices; lacks: 
   }, []);
   useEffect(() => { drawMini(); redraw(); }, [base, width, colors]);
   useEffect(redraw, [bands, selected, area, matches, size]);
-  useEffect(() => { const sel = Number(query.sel ?? NaN); if (sel >= 0 && sel < base.size) show({ all: base, slice: sel }); }, [base]);
+  useEffect(() => { const sel = Number(query.sel ?? NaN); if (sel >= 0 && sel < base.size) show({ all: base, slice: sel }); }, [base, query.sel]);
   useEffect(() => { setNth(0); }, [matches]);
 
   // Keys by their place on the keyboard, so that WASD is where it is on every layout.
