@@ -87,8 +87,8 @@ function Change(props: { data: ProfileData; kernel: any }) {
   if (!item) return null;
   return (
     <Section title="Against the first file" note={item.certain ? "beyond the spread of its launches" : "within the spread of its launches"}>
-      <p class={"big " + (item.change_ns > 0 ? "bad" : "good")}>{item.change_ns > 0 ? "+" : ""}{f.ns(item.change_ns)} <small>{item.change_share != null ? f.percent(item.change_share) : ""}</small></p>
-      <table class="plain"><thead><tr><th /><th>before</th><th>now</th></tr></thead><tbody>
+      <p class={"big " + (!item.certain ? "" : item.change_ns > 0 ? "bad" : "good")}>{item.change_ns > 0 ? "+" : ""}{f.ns(item.change_ns)} <small>{item.change_share != null ? f.percent(item.change_share) : ""}</small></p>
+      <table class="plain narrow"><thead><tr><th /><th>before</th><th>now</th></tr></thead><tbody>
         {[["launches", "count", f.count], ["total", "total_ns", f.ns], ["p50", "p50_ns", f.ns], ["p95", "p95_ns", f.ns]].map(([name, key, print]: any) =>
           <tr><th class="left">{name}</th><td>{print(item.a?.[key])}</td><td>{print(item.b?.[key])}</td></tr>)}
       </tbody></table>
@@ -127,7 +127,7 @@ export function Kernel(props: { data: ProfileData; id: string }) {
         <Section title="Durations" note={k.min_ns != null ? `${f.ns(k.min_ns)} to ${f.ns(k.max_ns)}` : undefined}><Distribution kernel={k} detail={d} /></Section>
         <Section title="Roofline" note={r.flops_per_s || r.bytes_per_s ? <>{r.flops_per_s ? f.flops(r.flops_per_s) + " " : ""}{r.bytes_per_s ? f.rate(r.bytes_per_s) : ""} <a href={link("roofline")}>all kernels</a></> : undefined}>
           {r.intensity && r.flops_per_s ? <RooflinePlot data={props.data} only={k.id} height={230} small />
-            : <p class="faint">Neither counters nor a shape model give this kernel's work{report.source === "purlin" ? ": record with --counters, or give its problem with --shape" : ""}.</p>}
+            : <p class="faint">Neither counters nor a shape model give this kernel's work{report.source === "purlin" ? <>: record with <code class="whole">--counters</code>, or give its problem with <code class="whole">--shape</code></> : ""}.</p>}
         </Section>
       </div>
       {advised.length > 0 && <Section title="Advice" class="plainlist">{advised.map((i: any) => <Advised advice={advice} intervention={i} brief />)}</Section>}
