@@ -23,6 +23,7 @@ Result<Profile> part_in(int file, std::int64_t begin_ns, std::int64_t end_ns,
   options.max_timeline_events = limits.max_events;
   options.workers = 1;
   PURLIN_ASSIGN(Profile all, profile::read_profile(fmt::format("/proc/self/fd/{}", file), options));
+  all.partial = false;  // it goes on: what counts is before the last seal
   sort_timeline(all.timeline);
   std::vector<analyze::DeviceWindow> windows;
   for (std::size_t i = 0; i < all.environment.devices.size(); ++i)

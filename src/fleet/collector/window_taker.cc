@@ -4,6 +4,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "fleet/collector/window_profile.h"
+#include "store/labels.h"
 
 #include <algorithm>
 #include <array>
@@ -16,9 +17,10 @@ constexpr std::string_view kHeldSchema = "purlin.collect-windows/1";
 constexpr std::array<std::string_view, 4> kPhaseNames = {"taken", "recording", "sending",
                                                          "refused"};
 
-// "4711" is the job of the steps "4711.0" and "4711.batch", as Slurm names them.
-bool is_job(const std::string& label, const std::string& job) {
-  return label == job || starts_with(label, job + ".");
+// "4711" is the job of the steps "4711.0" and "4711.batch", as Slurm names them. The store's name
+// of a job has its scheduler: "slurm 4711".
+bool is_job(const RunLabels& labels, const std::string& job) {
+  return labels.job == job || store::job_of(labels) == job || starts_with(labels.job, job + ".");
 }
 
 bool is_final_phase(std::string_view name) { return name == "sending" || name == "refused"; }
@@ -150,7 +152,7 @@ std::vector<const LiveCapture*> WindowTaker::matching(
   std::set<Process> seen;
   for (const LiveCapture& live : captures) {
     const bool meant = (held.pid == 0 || live.pid == held.pid) &&
-                       (held.job.empty() || is_job(live.run.labels.job, held.job));
+                       (held.job.empty() || is_job(live.run.labels, held.job));
     if (meant && !live.ended && live.pid > 0 && seen.insert({live.capture.folder, live.pid}).second)
       found.push_back(&live);
   }
