@@ -2,7 +2,7 @@
 // Cuts a requested window out of capture files that are still written: one profile of all its
 // processes, whose rows are the launches of the window.
 //
-// Files are foreign input, and are read up to their last seal. Pure but for reading; takes memory
+// Files are foreign input, and are read up to their last seal. Reads only; takes memory
 // for one file's timeline and the windows. Failure: kInvalid (a file too large, or a window without
 // launches), and those of read_profile.
 #pragma once
