@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Planted truths: what each conclusion must find, and what must not fool it.
 #include "fleet/analysis/compare.h"
-#include "fleet/analysis/counters.h"
 #include "fleet/analysis/documents.h"
 #include "fleet/analysis/made_fleet_testing.h"
 #include "fleet/analysis/slower.h"
@@ -302,13 +301,6 @@ TEST(TuneThese, StaleFirstThenBySavingWithoutCommunication) {
   EXPECT_EQ(tasks[1].basis, HeadroomBasis::kBestKnown);
   EXPECT_EQ(tasks[2].kernel, "a");
   EXPECT_NEAR(tasks[2].saving_s(), 0.1 * 0.05, 1e-6);
-}
-
-TEST(Counters, StuckAtZeroIsUnknown) {
-  EXPECT_EQ(counter_state({{0, 20e9}}), CounterState::kUnknown);
-  EXPECT_EQ(counter_state({{0, 0}, {0, 1e9}}), CounterState::kIdle);
-  EXPECT_EQ(counter_state({{0, 20e9}, {3, 1e9}}), CounterState::kAlive);
-  EXPECT_EQ(counter_state({}), CounterState::kUnknown);
 }
 
 TEST(ThinNodes, AreNamedWithTheReason) {
