@@ -296,7 +296,9 @@ void TraceCollector::describe(const ChromeEvent& event, std::uint32_t name, OpRe
     described.is_problem = !problem.empty();
     described.shape =
         out_.names.of_text(problem.empty() ? dims_text(inputs) : to_text(problem.dimensions));
-    described.dtype = out_.names.of_text(problem.dtype);
+    // Of an op that no rule knows, rows do not take it as a fact.
+    described.dtype = out_.names.of_text(problem.empty() ? std::string(floating_dtype_of(inputs))
+                                                         : problem.dtype);
     if (described_.size() < kMaxDescribed) described_.push_back(described);
   }
   record.op.shape = described.shape;
