@@ -11,11 +11,11 @@
 namespace purlin::analyze {
 namespace {
 
-constexpr std::size_t kNear = 8;     // launches of one stream
-constexpr int kOuterOps = 16;        // looked at around a launch
-constexpr double kAgree = 0.95;      // of the evidence
-constexpr double kMostOfAll = 0.5;   // of the kernel time, without a timeline
-constexpr double kLeastGuessed = 2;  // bytes: operands of 8 bits come with others of 16
+constexpr std::size_t kNearLaunches = 8;  // launches of one stream
+constexpr int kOuterOps = 16;             // looked at around a launch
+constexpr double kAgree = 0.95;           // of the evidence
+constexpr double kMostOfAll = 0.5;        // of the kernel time, without a timeline
+constexpr double kLeastGuessed = 2;       // bytes: operands of 8 bits come with others of 16
 using Votes = std::map<std::string_view, double>;
 
 // Classes whose operands are a model's numbers. Copies convert, and reductions count, so that
@@ -110,7 +110,7 @@ class Guesser {
 
   void end_wait(Stream& stream, std::string_view dtype) {
     for (const auto& [row, place] : stream.waiting)
-      if (stream.at - place <= kNear) votes_[row].near[dtype] += 1;
+      if (stream.at - place <= kNearLaunches) votes_[row].near[dtype] += 1;
     stream.waiting.clear();
     stream.last = dtype;
     stream.last_at = stream.at;
@@ -120,7 +120,7 @@ class Guesser {
     ++rows_[activity.row].launches;
     if (const std::string_view dtype = of_ops(activity); !dtype.empty())
       votes_[activity.row].ops[dtype] += 1;
-    if (!stream.last.empty() && stream.at - stream.last_at <= kNear)
+    if (!stream.last.empty() && stream.at - stream.last_at <= kNearLaunches)
       votes_[activity.row].near[stream.last] += 1;
     stream.waiting.emplace_back(activity.row, stream.at);
   }

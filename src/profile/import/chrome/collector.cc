@@ -66,9 +66,11 @@ void TraceCollector::note_backend(std::string_view category) {
     if (starts_with(category, backend)) out_.other_backend = backend;
 }
 
-// Of device work. Kineto writes zeros where the driver gave no times.
+// Of device work. Kineto writes zeros where the driver gave no times; without a duration none is
+// known.
 bool TraceCollector::work_times_of(const ChromeEvent& event, Times& times) {
-  if (us_to_ns(event[Field::kTime]) == 0 && us_to_ns(event[Field::kDuration]).value_or(0) == 0) {
+  if (!event.has(Field::kDuration) ||
+      (us_to_ns(event[Field::kTime]) == 0 && us_to_ns(event[Field::kDuration]).value_or(0) == 0)) {
     ++out_.untimed_work;
     return false;
   }
