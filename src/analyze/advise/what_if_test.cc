@@ -28,7 +28,7 @@ TEST(WhatIf, AStatedCutOfTheDataStandsNextToTuning) {
   const WhatIf& cut = advice.what_if.front();
   EXPECT_EQ(cut.resource, "data");
   EXPECT_NEAR(cut.saved_share, 0.6, 0.02);
-  EXPECT_NE(cut.text.find("would save 46"), std::string::npos) << cut.text;
+  EXPECT_NE(cut.text.find("would save 45"), std::string::npos) << cut.text;
   EXPECT_NE(cut.text.find("restructure first"), std::string::npos) << cut.text;
 }
 

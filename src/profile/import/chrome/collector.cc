@@ -69,7 +69,7 @@ void TraceCollector::note_backend(std::string_view category) {
 // Of device work. Kineto writes zeros where the driver gave no times; without a duration none is
 // known.
 bool TraceCollector::work_times_of(const ChromeEvent& event, Times& times) {
-  if (!event.has(Field::kDuration) ||
+  if ((event.has(Field::kTime) && !event.has(Field::kDuration)) ||
       (us_to_ns(event[Field::kTime]) == 0 && us_to_ns(event[Field::kDuration]).value_or(0) == 0)) {
     ++out_.untimed_work;
     return false;
