@@ -43,5 +43,20 @@ TEST(WhatIf, ALaunchBeyondTheLimitsIsAnAlert) {
   EXPECT_TRUE(said);
 }
 
+// A trace that names the GPU, and not how many SMs it has.
+TEST(WhatIf, AGridOfOneBlockOnANamedGpu) {
+  KernelRow row = advised_row("add(int, float*, float*)", "", "", "");
+  row.launch.grid = {1, 1, 1};
+  row.launch.block = {32, 1, 1};
+  Program program;
+  program.builder().profile.environment.devices[0].compute_units = 0;
+  const Advice advice =
+      program.steps(3, [&](Program& one) { one.kernel(row, 2'000'000'000); }).advice();
+  const Intervention* one = find(advice, "fill_the_device");
+  ASSERT_NE(one, nullptr);
+  EXPECT_TRUE(says(one, "132 SMs"));
+  EXPECT_GT(one->saved_share.mid, 0.8);
+}
+
 }  // namespace
 }  // namespace purlin::analyze

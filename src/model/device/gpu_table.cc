@@ -469,6 +469,12 @@ const GpuModel* find_gpu(std::string_view device_name, std::uint64_t memory_byte
   return best;
 }
 
+int units_of(const DeviceInfo& device) {
+  if (device.compute_units > 0) return device.compute_units;
+  const GpuModel* model = find_gpu(device.name, device.memory_bytes);
+  return model != nullptr ? static_cast<int>(model->units) : 0;
+}
+
 int fp32_lanes(std::string_view arch) {
   if (arch.substr(0, 3) != "sm_") return 0;
   const std::string_view number = arch.substr(3);
