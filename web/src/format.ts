@@ -78,3 +78,9 @@ export const meanings: Record<string, string> = {
   occupancy: "Active warps as a share of the warp slots of an SM",
   confidence: "A: replayed, little is assumed; D: a rough estimate",
 };
+
+// "bf16?": a guess from the work around a kernel that states no type.
+export function elementType(row: any): string {
+  const guess = row.dtype && row.dtype_from && row.dtype_from !== "program";
+  return guess ? row.dtype + "?" : row.dtype ?? "";
+}

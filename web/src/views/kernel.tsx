@@ -73,7 +73,7 @@ function Stalls(props: { stalls: any }) {
 function Facts(props: { kernel: any }) {
   const k = props.kernel, l = k.launch ?? {}, b = k.built ?? {};
   const facts: [string, any][] = [
-    ["op", k.op], ["problem shape", k.shape], ["element type", k.dtype || b.dtype], ["family", k.family], ["class", k.op_class], ["device", k.device], ["build", k.build],
+    ["op", k.op], ["problem shape", k.shape], ["element type", f.elementType(k) || b.dtype], ["family", k.family], ["class", k.op_class], ["device", k.device], ["build", k.build],
     ["grid", l.grid && f.shape(l.grid)], ["block", l.block && f.shape(l.block)], ["cluster", l.cluster && f.shape(l.cluster)],
     ["registers per thread", k.registers], ["static shared memory", k.static_shared_bytes != null ? f.bytes(k.static_shared_bytes) : null],
     ["dynamic shared memory", l.dynamic_shared_bytes ? f.bytes(l.dynamic_shared_bytes) : null], ["local memory per thread", k.local_bytes ? f.bytes(k.local_bytes) : null],
@@ -157,7 +157,7 @@ export function Kernel(props: { data: ProfileData; id: string }) {
       {(d?.shapes ?? []).length > 1 && (
         <Section title="Launch shapes" note={d.shapes_left_out ? `${f.count(d.shapes_left_out)} more` : undefined}>
           <div class="scroll" tabIndex={0}><table class="plain"><thead><tr><th class="left">grid × block</th><th class="left">problem</th><th>launches</th><th>total</th><th>p50</th><th>p95</th><th>of this kernel</th><th>bound</th><th>of roof</th></tr></thead><tbody>
-            {d.shapes.map((s: any) => <tr><td class="left mono">{f.shape(s.launch?.grid)} / {f.shape(s.launch?.block)}</td><td class="left">{s.shape || "–"} {s.dtype}</td><td>{f.count(s.count)}</td><td>{f.ns(s.total_ns)}</td><td>{f.ns(s.p50_ns)}</td><td>{f.ns(s.p95_ns)}</td>
+            {d.shapes.map((s: any) => <tr><td class="left mono">{f.shape(s.launch?.grid)} / {f.shape(s.launch?.block)}</td><td class="left">{s.shape || "–"} {f.elementType(s)}</td><td>{f.count(s.count)}</td><td>{f.ns(s.total_ns)}</td><td>{f.ns(s.p50_ns)}</td><td>{f.ns(s.p95_ns)}</td>
               <td><ShareBar value={s.total_ns / (k.total_ns || 1)} /></td><td><Bound kernel={s} /></td><td><Meter value={s.utilization} /></td></tr>)}
           </tbody></table></div>
         </Section>
