@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether a compiled config is worth a launch, by what it takes of a multiprocessor.
 //
-// Two rules: a launch that the architecture cannot run is out, and so is a config that spills
-// heavily. A thread's stack also has the arrays of the source, which every config has. A config
+// Two rules: a launch that the architecture cannot run is out, and a config that spills heavily is
+// out too. A thread's stack also has the arrays of the source, which every config has. A config
 // therefore spills heavily if its stack is larger than the default config's by more than all
 // registers of a thread hold. Pure functions. Failure: kInvalid states the rule and the figures.
 #pragma once

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a cubin says of a kernel before a driver has loaded it: registers, stack and shared memory.
+// The registers, stack and shared memory of a kernel, from its cubin alone, before a driver loads
+// it.
 //
 // The image is not trusted: each offset is checked against its size. Pure functions. Failure:
 // nullopt for what is no cubin, or does not describe that kernel.

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Model-guided search.
 //
-// The search begins with random configs, whose number follows from the budget. Then an ensemble of
-// boosted trees is fitted to the observed configs, and fitted again when their number has grown by
-// a share. Each fit proposes a batch from four sources:
+// The search begins with random configs, whose number follows from the budget. A Gaussian process
+// (smooth.h) proposes the next ones, because it learns from few results. It ends after some hundred
+// results. There is none in a space too large to predict whole, nor where counters or other runs
+// are known, which it cannot use.
+//
+// Then, or from the beginning, an ensemble of boosted trees is fitted to the observed configs, and
+// fitted again when their number has grown by a share. Each fit proposes a batch from four sources:
 // - The favourite of a random member: exploration that follows the uncertainty of the ensemble.
 // - The favourite of the members' mean.
 // - The best neighbour of the fastest config. The landscape still has slopes where the trees see no
@@ -23,6 +27,7 @@
 #include "tune/search/ledger.h"
 #include "tune/search/model_options.h"
 #include "tune/search/screen.h"
+#include "tune/search/smooth.h"
 #include "tune/search/strategy.h"
 
 #include <algorithm>
@@ -73,6 +78,8 @@ class ModelSearch : public Strategy {
     for (std::size_t index = 0; index < space_.index_count(); ++index)
       if (space_.valid(index)) pool_.push_back(index);
     rows_ = ensemble_.encode(pool_);
+    if (options_.smooth > 0 && !counters_ && request.priors.empty())
+      smooth_.emplace(space_, ledger_, random_);
   }
   std::string_view name() const override { return counters_ ? "counters" : "model"; }
 
@@ -82,6 +89,8 @@ class ModelSearch : public Strategy {
     if (ensemble_.worked() < 2 || random_.uniform() < kModelRandom) return draw();
     if (stagnates() && random_.uniform() < options_.forced)
       if (const auto index = excursions_.ask(*best_, pool_)) return index;
+    if (smooth_ && random_.uniform() < options_.smooth)
+      if (const auto index = smooth_->ask()) return index;
     if (queue_.empty()) propose();
     while (!queue_.empty()) {
       const std::size_t index = queue_.front();
@@ -107,6 +116,7 @@ class ModelSearch : public Strategy {
     ensemble_.add(index, outcome.time_ms, profiled ? outcome.evaluation->counters : kNone);
     screen_.add(index, outcome.time_ms);
     excursions_.add(index, outcome.time_ms);
+    if (smooth_) smooth_->add(index, outcome.time_ms);
     ++idle_;
     cost_s_ += outcome.cost_s;
     if (profiled) {
@@ -284,6 +294,7 @@ class ModelSearch : public Strategy {
   Ledger ledger_;
   Screen screen_;
   Excursions excursions_;
+  std::optional<Smooth> smooth_;
   Ensemble ensemble_;
   const bool counters_;             // used where evaluations have them
   double budget_, budget_s_;        // evaluations, seconds; 0 = not known

@@ -22,6 +22,9 @@ struct ModelOptions {
   double patience_share = 0.2;
   // The share of configs with forced values while the search stagnates.
   double forced = 0.5;
+  // The share of the other configs that a Gaussian process proposes (smooth.h), until it has seen
+  // enough; the ensemble proposes the rest.
+  double smooth = 1;
 };
 
 }  // namespace purlin::tune
