@@ -47,9 +47,24 @@ Surrogate::Surrogate(Candidates candidates, Shape shape)
         std::accumulate(times.begin(), times.end(), 0.0F) / static_cast<float>(count);
     for (float& time : times) time -= mean;
   }
+  levels_.resize(candidates_.dimensions);
+  for (std::size_t d = 0; d < candidates_.dimensions; ++d) {
+    std::vector<float>& levels = levels_[d];
+    for (std::size_t i = 0; i < count; ++i) {
+      const float place = candidates_.places[i * candidates_.dimensions + d];
+      const auto at = std::lower_bound(levels.begin(), levels.end(), place);
+      if (at == levels.end() || *at != place) levels.insert(at, place);
+    }
+  }
+  level_of_.resize(count * candidates_.dimensions);
+  for (std::size_t at = 0; at < level_of_.size(); ++at) {
+    const std::vector<float>& levels = levels_[at % candidates_.dimensions];
+    level_of_[at] = static_cast<std::uint16_t>(
+        std::lower_bound(levels.begin(), levels.end(), candidates_.places[at]) - levels.begin());
+  }
   mean_ = blend_;
   variance_.resize(count);
-  for (std::size_t i = 0; i < count; ++i) variance_[i] = covariance(i, i);
+  for (std::size_t i = 0; i < count; ++i) variance_[i] = variance_before(i);
 }
 
 float Surrogate::likeness(std::size_t a, std::size_t b, float roughness) const {
@@ -76,15 +91,49 @@ float Surrogate::shared(std::size_t a, std::size_t b) const {
   return sum;
 }
 
-float Surrogate::covariance(std::size_t a, std::size_t b) const {
-  return kOffset * kOffset + scales_.inherited * scales_.inherited * shared(a, b) +
-         scales_.own * scales_.own * likeness(a, b, scales_.roughness);
+float Surrogate::variance_before(std::size_t candidate) const {
+  return kOffset * kOffset + scales_.inherited * scales_.inherited * shared(candidate, candidate) +
+         scales_.own * scales_.own;
+}
+
+// Likeness along a dimension depends on two places of it alone, and there are few.
+void Surrogate::covariances_with(std::size_t candidate, std::vector<float>& out) const {
+  const std::size_t dimensions = candidates_.dimensions;
+  std::vector<std::vector<float>> along(dimensions);
+  for (std::size_t d = 0; d < dimensions; ++d) {
+    const float own = candidates_.places[candidate * dimensions + d];
+    for (const float place : levels_[d]) {
+      const float apart = std::abs(own - place);
+      const float gap = candidates_.categorical[d] && apart > 0 ? 1.0F : apart;
+      along[d].push_back(std::exp(-scales_.roughness * candidates_.importance[d] * gap));
+    }
+  }
+  const bool mixed = shape_ == Shape::kMixed && dimensions > 1;
+  const auto count = static_cast<float>(dimensions);
+  const float by_one = kOneAlike / count, by_two = kTwoAlike / (count * (count - 1));
+  const std::uint16_t* level = level_of_.data();
+  out.resize(size());
+  for (std::size_t i = 0; i < size(); ++i, level += dimensions) {
+    float all = 1, one = 0, squares = 0;
+    for (std::size_t d = 0; d < dimensions; ++d) {
+      const float value = along[d][level[d]];
+      all *= value;
+      one += value;
+      squares += value * value;
+    }
+    if (mixed)
+      all = (1 - kOneAlike - kTwoAlike) * all + by_one * one + by_two * (one * one - squares);
+    out[i] = kOffset * kOffset + scales_.own * scales_.own * all;
+  }
+  if (candidates_.inherited.empty()) return;
+  const float weight = scales_.inherited * scales_.inherited;
+  for (const std::vector<float>& times : candidates_.inherited)
+    for (std::size_t i = 0; i < size(); ++i) out[i] += weight * times[i] * times[candidate];
 }
 
 void Surrogate::condition(Row row) {
   const std::size_t at = row.candidate;
-  row.column.resize(size());
-  for (std::size_t i = 0; i < size(); ++i) row.column[i] = covariance(i, at);
+  covariances_with(at, row.column);
   for (const Row& before : rows_) {
     const float factor = before.column[at];
     for (std::size_t i = 0; i < size(); ++i) row.column[i] -= factor * before.column[i];
@@ -216,7 +265,7 @@ void Surrogate::weigh_dimensions(const std::vector<std::size_t>& at, Pairs& pair
 }
 
 void Surrogate::condition_again() {
-  for (std::size_t i = 0; i < size(); ++i) variance_[i] = covariance(i, i);
+  for (std::size_t i = 0; i < size(); ++i) variance_[i] = variance_before(i);
   for (Row& row : std::exchange(rows_, {})) condition({row.candidate, row.observed, 1, {}});
   update_means();
 }

@@ -13,6 +13,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -95,7 +96,8 @@ class Surrogate {
   float likeness(std::size_t a, std::size_t b, float roughness) const;
   void compare(Pairs& pairs, const std::vector<std::size_t>& at, float roughness) const;
   float shared(std::size_t a, std::size_t b) const;  // sum over runs of the product of their times
-  float covariance(std::size_t a, std::size_t b) const;
+  float variance_before(std::size_t candidate) const;
+  void covariances_with(std::size_t candidate, std::vector<float>& out) const;
   void condition(Row row);
   void condition_again();
   void weigh_dimensions(const std::vector<std::size_t>& at, Pairs& pairs, double likely);
@@ -105,7 +107,10 @@ class Surrogate {
 
   Candidates candidates_;
   Shape shape_;
-  std::vector<float> blend_;  // the runs' times, weighted
+  // Of each dimension, the places that occur; of each candidate, which it has.
+  std::vector<std::vector<float>> levels_;
+  std::vector<std::uint16_t> level_of_;  // candidate-major
+  std::vector<float> blend_;             // the runs' times, weighted
   Scales scales_;
   float offset_ = 0;
   double evidence_ = 0;
