@@ -22,7 +22,7 @@ import tomllib
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from tune_gemm import Busy  # noqa: E402
+from gpu_busy import Busy  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 SPEC = ROOT / "kernels" / "gemm" / "gemm.toml"

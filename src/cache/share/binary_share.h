@@ -21,7 +21,7 @@ namespace purlin::cache {
 
 inline constexpr std::size_t kMaxSharedBinary = std::size_t{16} << 20;
 
-// "binaries/KEYID-KEY.bin": whether it is the name of a shared binary, whoever signed it.
+// "binaries/KEYID-KEY.bin": whether it is the name of a shared binary, of any signer.
 bool is_binary_object(std::string_view key);
 // What anybody can check of its bytes: it is a signed file of the binary cache, and whole.
 Status check_binary_object(std::string_view bytes);
@@ -32,7 +32,7 @@ struct BinaryReport {
   std::uint64_t bytes = 0;             // of those that were moved
 };
 
-// Removes those that were written so many seconds ago, whoever signed them; the number of them.
+// Removes those that were written so many seconds ago, of any signer; the number of them.
 Result<std::size_t> remove_old_binaries(blobs::BlobStore& store, double seconds, Clock& clock);
 
 class BinaryShare {

@@ -50,7 +50,7 @@ TEST_F(BinaryShareTest, AnotherMachineGetsTheSameFile) {
   EXPECT_EQ(share_.pull(folder("there"), kPlenty)->known, 1u);
 }
 
-// Whoever can write objects, but does not know the secret, cannot have code run elsewhere.
+// A client that can write objects, but does not know the secret, cannot have code run elsewhere.
 TEST_F(BinaryShareTest, WhatTheSecretDidNotSignIsNotTaken) {
   ASSERT_EQ(share_.push(folder("here"), kPlenty)->moved, 1u);
   const std::string good = memory_.objects[object()].bytes;
@@ -101,7 +101,7 @@ TEST(BinaryObject, NamesAreStrict) {
   const std::string id(16, '0'), key(32, 'f');
   EXPECT_TRUE(is_binary_object("binaries/" + id + "-" + key + ".bin"));
   for (const std::string& name :
-       {"binaries/" + key + ".bin", "binaries/" + id + "-" + key, "binaries/.bin", std::string(),
+       {"binaries/" + key + ".bin", "binaries/" + id + "-" + key, std::string("binaries/.bin"),
         "segments/" + id + "-" + key + ".bin", "binaries/" + id + "-../" + key.substr(3) + ".bin"})
     EXPECT_FALSE(is_binary_object(name)) << name;
 }
