@@ -44,6 +44,39 @@ TEST(ChangePoints, FindsTwoAndMeasuresEachAgainstItsNeighbours) {
   EXPECT_EQ(points[1].begin, 30u);
 }
 
+// Few blocks have few orders: no permutation of these is significant at 1 %.
+TEST(ChangePoints, AStepFarAboveTheNoiseOfAShortSeries) {
+  for (const std::size_t n : {std::size_t{6}, std::size_t{14}})
+    for (const double phi : {0.0, 0.9}) {
+      Random random(11);
+      std::vector<double> values = series(n, 0.002, phi, random);
+      for (std::size_t i = n / 2; i < n; ++i) values[i] *= 1.22;
+      const std::vector<ChangePoint> points = find_change_points(values, {});
+      ASSERT_EQ(points.size(), 1u) << n << " points, phi = " << phi;
+      EXPECT_EQ(points[0].index, n / 2);
+      EXPECT_NEAR(points[0].ratio, 1.22, 0.02);
+    }
+  EXPECT_EQ(find_change_points({3, 3, 3, 3, 3, 3, 3, 4, 4, 4, 4, 4, 4, 4}, {}).size(), 1u);
+  EXPECT_EQ(find_change_points({1, 1, 1, 2, 2, 2}, {}).size(), 1u);
+  EXPECT_TRUE(find_change_points({1, 1, 1, 1, 2, 2}, {}).empty());  // two points stay nowhere
+  EXPECT_TRUE(find_change_points({1, 1, 1, 1, 2, 1, 1, 1, 1}, {}).empty());
+}
+
+// No permutation of so few points is significant, so only their largest difference can annotate.
+TEST(ChangePoints, ShortUnchangedSeriesStayUnannotated) {
+  for (const double phi : {0.0, 0.5, 0.95}) {
+    int annotated = 0;
+    for (std::uint64_t trial = 0; trial < 1000; ++trial) {
+      Random random(5000 + trial);
+      ChangePointOptions options;
+      options.permutations = 199;
+      options.seed = trial;
+      annotated += !find_change_points(series(6 + trial % 4, 0.03, phi, random), options).empty();
+    }
+    EXPECT_LE(annotated, 10) << "phi = " << phi;
+  }
+}
+
 TEST(ChangePoints, SmallMovesAndShortSeriesAreNotAnnotated) {
   Random random(7);
   std::vector<double> values = series(80, 0.001, 0, random);

@@ -4,6 +4,7 @@
 #include "analyze/advise/rules/pricing.h"
 #include "analyze/advise/rules/remedies.h"
 #include "analyze/text/layout.h"
+#include "base/text.h"
 #include "model/profile/copy_kind.h"
 
 #include <fmt/format.h>
