@@ -253,7 +253,7 @@ std::vector<Setting> settings() {
   add("first-8", [](Options& o) { o.first_low = 8; });
   add("first-10", [](Options& o) { o.first_low = 10; });
   add("no-process", [](Options& o) { o.smooth = 0; });
-  add("half-process", [](Options& o) { o.smooth = 0.5; });
+  add("all-process", [](Options& o) { o.smooth = 1; });
   add("model-from-12", [](Options& o) { o.least_modelled = 12; });
   return all;
 }

@@ -2,7 +2,8 @@
 // Model-guided search.
 //
 // The search begins with random configs, whose number follows from the budget. A Gaussian process
-// (smooth.h) proposes the next ones, because it learns from few results. It ends after some hundred
+// (smooth.h) proposes half of the next ones, or all of them if the budget is of few evaluations,
+// because it learns from few results. It ends after some hundred
 // results. There is none in a space too large to predict whole, nor where counters or other runs
 // are known, which it cannot use.
 //
@@ -73,6 +74,10 @@ class ModelSearch : public Strategy {
         counters_(counters),
         budget_(static_cast<double>(request.evaluations)),
         budget_s_(request.seconds),
+        smooth_share_(options_.smooth > 0 && request.evaluations > 0 &&
+                              request.evaluations <= options_.few_evaluations
+                          ? 1
+                          : options_.smooth),
         drawn_(request.drawn) {
     if (space_.index_count() > kListed) return;
     for (std::size_t index = 0; index < space_.index_count(); ++index)
@@ -89,7 +94,7 @@ class ModelSearch : public Strategy {
     if (ensemble_.worked() < 2 || random_.uniform() < kModelRandom) return draw();
     if (stagnates() && random_.uniform() < options_.forced)
       if (const auto index = excursions_.ask(*best_, pool_)) return index;
-    if (smooth_ && random_.uniform() < options_.smooth)
+    if (smooth_ && random_.uniform() < smooth_share_)
       if (const auto index = smooth_->ask()) return index;
     if (queue_.empty()) propose();
     while (!queue_.empty()) {
@@ -298,6 +303,7 @@ class ModelSearch : public Strategy {
   Ensemble ensemble_;
   const bool counters_;             // used where evaluations have them
   double budget_, budget_s_;        // evaluations, seconds; 0 = not known
+  double smooth_share_;             // of proposals, while the process lasts
   std::size_t drawn_;               // at random, here or by the caller
   double cost_s_ = 0;               // of the reported evaluations
   std::vector<std::size_t> pool_;   // configs to choose among
