@@ -7,33 +7,12 @@ unset "${!PURLIN_SERVER_@}" http_proxy HTTP_PROXY all_proxy ALL_PROXY || true
 server=
 trap '[ -z "$server" ] || kill -9 "$server" 2>/dev/null || true; rm -rf "$tmp"' EXIT
 
-cat >"$tmp/scale.toml" <<'TOML'
-schema = "purlin.spec/1"
-name = "scale"
-op = "elementwise"
-[problem]
-N = 4096
-[kernel]
-entry = "scale"
-[kernel.opencl]
-file = "scale.cl"
-[parameters]
-BLOCK = [32, 64]
-[launch]
-grid = ["ceil_div(N, BLOCK)"]
-block = ["BLOCK"]
-[[arguments]]
-name = "x"
-role = "inout"
-dtype = "f32"
-shape = ["N"]
-TOML
-echo '__kernel void scale(__global float* x) { x[get_global_id(0)] *= 2.0f; }' >"$tmp/scale.cl"
+spec=$PURLIN_SOURCE/kernels/elementwise/elementwise.toml
 
 # tune MACHINE: how many of its configs were compiled there.
 tune() {
-  expect_exit 0 env XDG_CACHE_HOME="$tmp/$1" "$PURLIN" tune "$tmp/scale.toml" --budget 2 --jobs 0 --finals 0 \
-    --strategy exhaustive --fresh --no-store --json
+  expect_exit 0 env XDG_CACHE_HOME="$tmp/$1" "$PURLIN" tune "$spec" --budget 2 --jobs 0 --finals 0 \
+    --strategy random --seed 1 --fresh --cache "$tmp/$1-entries" --json
   json "$tmp/out" 'sum(not one.get("cached_binary", False) for one in d["evaluations"])'
 }
 # share VERB MACHINE KEY TARGET
