@@ -3,7 +3,9 @@
 // 40 kernels, a week of 6-hour steps. Noise between processes and within them is that of recorded
 // processes (CSV: process,kernel,iteration,time_us,sm_clock_mhz); chips differ by 2 %.
 //
-//   fleet_alarms RECORDING.csv.gz [FLEETS]     prints Markdown tables
+//   fleet_alarms RECORDING.csv.gz [FLEETS [STRAGGLERS]]     prints Markdown tables
+//
+// STRAGGLERS: so many A/A weeks of each size of fleet, for false stragglers alone.
 //
 // Peer in the same run: change points of one series for each kernel, without nodes.
 #include "base/random.h"
@@ -159,6 +161,19 @@ void print_false(const char* name, const Plan& plan, const std::vector<Recorded>
   std::fflush(stdout);
 }
 
+void print_stragglers(int nodes, const std::vector<Recorded>& noise, int fleets) {
+  Plan plan;
+  plan.nodes = nodes;
+  int fleets_with_one = 0;
+  for (int i = 0; i < fleets; ++i) {
+    const auto cells = fleet_week(plan, noise, static_cast<std::uint64_t>(i) * 104'729 + 7);
+    fleets_with_one += find_stragglers(cells, {}).devices_slow.empty() ? 0 : 1;
+  }
+  std::printf("| %d | %d | %d | %.2f %% |\n", nodes, fleets, fleets_with_one,
+              100 * upper_share(fleets_with_one, fleets));
+  std::fflush(stdout);
+}
+
 void print_power(const Plan& plan, const std::vector<Recorded>& noise, int fleets) {
   const Count count = run(plan, noise, fleets);
   std::printf("| %+.0f %% | %d | %d | %d of %d |\n", 100 * plan.shift, plan.nodes, kSteps - plan.at,
@@ -179,6 +194,12 @@ int main(int argc, char** argv) {
     return 2;
   }
   const std::vector<Recorded> noise = recorded_noise(*kernels);
+  if (const int weeks = argc > 3 ? std::atoi(argv[3]) : 0; weeks > 0) {
+    std::printf(
+        "| nodes | A/A weeks | with a false straggler | upper 95 %% bound |\n|--:|--:|--:|--:|\n");
+    for (const int nodes : {24, 12, 8, 7}) print_stragglers(nodes, noise, weeks);
+    return 0;
+  }
   std::printf(
       "| A/A fleet | fleets, a week each | with an alarm | upper 95 %% bound | with a suspect | "
       "false stragglers | with a rise in a plain p50 series |\n|---|--:|--:|--:|--:|--:|--:|\n");

@@ -264,6 +264,16 @@ Result<std::uint64_t> file_size(const std::string& path) {
   return std::uint64_t{size};
 }
 
+// Not by a rename alone: after a power cut, a file system may know one of the two folders only.
+Status move_file(const std::string& from, const std::string& to) {
+  PURLIN_TRY(remove_file(to));
+  const bool linked = ::link(from.c_str(), to.c_str()) == 0;
+  if (!linked && (!is_unsupported(errno) || ::rename(from.c_str(), to.c_str()) != 0))
+    return error(Code::kIo, "cannot move '{}' to '{}': {}", from, to, std::strerror(errno));
+  PURLIN_TRY(sync_folder(parent_path(to)));
+  return linked ? remove_file(from) : Status::ok();
+}
+
 Status remove_file(const std::string& path) {
   if (::unlink(path.c_str()) != 0 && errno != ENOENT) return os_error("remove", path, errno);
   return Status::ok();

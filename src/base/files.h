@@ -66,6 +66,9 @@ bool file_exists(const std::string& path);
 bool is_directory(const std::string& path);
 bool is_link(const std::string& path);
 Result<std::uint64_t> file_size(const std::string& path);
+// Into another folder, replacing a file that is there. A power cut leaves it in one of both, or in
+// both. The new name is on the disk when it returns.
+Status move_file(const std::string& from, const std::string& to);
 Status remove_file(const std::string& path);  // a file that is already gone is no error
 Status remove_tree(const std::string& path);
 // Plain names (no "." or ".."), sorted.

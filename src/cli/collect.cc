@@ -25,6 +25,7 @@ namespace purlin::cli {
 namespace {
 
 constexpr std::int64_t kCollectLookNs = 50'000'000;  // for Ctrl-C
+constexpr std::int64_t kBetweenWindowLooksNs = 1'000'000'000;
 
 // Sends in its own thread: reading captures does not wait for a server.
 class Sender {
@@ -111,6 +112,11 @@ class Collect : public Command {
                   "One of each run, when its capture has ended. They go after all batches, and are "
                   "the first to go when --spool-limit is reached."},
                  "SIZE");
+    flags.option("--window-limit", window_limit_,
+                 {"Longest window that a person may request; 0s = none",
+                  "Processes of the node then record every launch for so long, beyond their "
+                  "overhead budget (purlin capture window --server)."},
+                 "TIME");
     flags.option("--listen", listen_, "Port of /healthz and /metrics; 0 = any, - = none", "PORT");
     flags.option("--stop-above", stop_above_, "Overhead at which a capture is stopped; 0% = never",
                  "PERCENT");
@@ -140,11 +146,11 @@ class Collect : public Command {
   void send_all(fleet::Node& node) const;
   Result<int> run_with_counters() const;
   Result<std::unique_ptr<fleet::HttpServer>> listen(fleet::CollectStatus& status) const;
-  void watch(fleet::Collector& collector, Log& log) const;
+  void watch(fleet::Node& node, Log& log) const;
 
   std::string server_, token_file_, state_, node_, period_ = "10s", limit_ = "256MiB",
                                                    raw_per_hour_ = "16MiB";
-  std::string listen_ = "8718", stop_above_ = "5%";
+  std::string listen_ = "8718", stop_above_ = "5%", window_limit_ = "60s";
   std::string kubelet_logs_ = "/var/log/containers", kubelet_url_, kubelet_token_file_,
               job_mapping_;
   std::vector<std::string> spools_, temporary_, config_caches_;
@@ -186,19 +192,24 @@ Result<fleet::BatchSpoolOptions> Collect::spool_options() const {
 
 // A capture that is read must not keep the program waiting, so a look that fails is tried again in
 // the next period.
-void Collect::watch(fleet::Collector& collector, Log& log) const {
+void Collect::watch(fleet::Node& node, Log& log) const {
   Clock& clock = system_clock();
+  fleet::Collector& collector = node.collector();
   Random random(static_cast<std::uint64_t>(clock.wall_ns()) ^
                 static_cast<std::uint64_t>(::getpid()));
   const double period_ns = period_s_ * 1e9;
-  std::int64_t next = clock.monotonic_ns();
+  std::int64_t next = clock.monotonic_ns(), last = next - kBetweenWindowLooksNs;
   std::string said;
   while (!Interrupt::requested()) {
-    if (clock.monotonic_ns() < next) {
+    // A person waits for a window.
+    const bool is_due = node.windows().is_due(clock.wall_ns()) &&
+                        clock.monotonic_ns() - last >= kBetweenWindowLooksNs;
+    if (clock.monotonic_ns() < next && !is_due) {
       clock.sleep_ns(std::min(kCollectLookNs, next - clock.monotonic_ns()));
       continue;
     }
     (void)fleet::CounterLock::resume_abandoned();
+    last = clock.monotonic_ns();
     const Status looked = collector.look();
     if (!looked.is_ok() && looked.message() != said)
       log.warn("batches cannot be stored, and are kept in memory: {}", looked.message());
@@ -291,6 +302,10 @@ Result<int> Collect::run(Context& context) {
   if (!raw)
     return error(Code::kInvalid, "--raw-per-hour '{}' is not a size such as 16MiB", raw_per_hour_);
   options.raw_bytes_per_hour = *raw;
+  const std::optional<double> window = parse_duration_s(window_limit_);
+  if (!window || *window > 3600)
+    return error(Code::kInvalid, "--window-limit '{}': give a time up to 1h, or 0s", window_limit_);
+  options.longest_window_ns = static_cast<std::int64_t>(*window * 1e9);
   options.places = {kubelet_logs_, kubelet_url_, kubelet_token_file_, job_mapping_};
   options.server = server_;
   options.token_file = token_file_;
@@ -311,7 +326,7 @@ Result<int> Collect::run(Context& context) {
   std::fflush(context.out);
   {
     const Sender sender(node->shipper());
-    watch(node->collector(), context.log);
+    watch(*node, context.log);
   }
   (void)node->shipper().step();  // one more attempt: the rest waits for the next start
   if (listener) listener->stop(0);

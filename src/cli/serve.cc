@@ -15,6 +15,7 @@
 #include "fleet/api/fleet_api.h"
 #include "fleet/api/ingest_api.h"
 #include "fleet/api/query_api.h"
+#include "fleet/api/window_api.h"
 #include "fleet/backlog/fleet_tasks.h"
 #include "fleet/cache_api.h"
 #include "fleet/demo/made_week.h"
@@ -161,6 +162,7 @@ struct FleetParts {
   std::unique_ptr<fleet::StoreGate> gate;
   std::optional<backlog::Leases> leases;
   std::unique_ptr<fleet::RawShelf> raws;
+  std::unique_ptr<fleet::WindowRequests> windows;
 };
 
 Result<FleetParts> open_fleet(const std::string& data, const std::string& target,
@@ -173,6 +175,7 @@ Result<FleetParts> open_fleet(const std::string& data, const std::string& target
   PURLIN_ASSIGN(backlog::Leases leases, backlog::Leases::open(join_path(data, "backlog.sqlite")));
   parts.leases.emplace(std::move(leases));
   parts.raws = std::make_unique<fleet::RawShelf>(raws.empty() ? data : raws);
+  PURLIN_ASSIGN(parts.windows, fleet::WindowRequests::open(join_path(data, "windows.json")));
   return parts;
 }
 
@@ -190,10 +193,15 @@ Result<FleetParts> open_fleet_or_caches(const std::string& data, const std::stri
 std::vector<fleet::Endpoint> all_endpoints(fleet::CacheApi& caches, FleetParts& parts) {
   if (parts.gate == nullptr) return fleet::cache_endpoints(caches);
   Clock& clock = system_clock();
+  const auto raw_arrived = [&windows = *parts.windows, &clock](const std::string& sha256) {
+    return windows.arrived(sha256, clock.wall_ns());
+  };
   std::vector<fleet::Endpoint> all;
   for (std::vector<fleet::Endpoint> some :
-       {fleet::ingest_endpoints(*parts.gate, clock), fleet::query_endpoints(*parts.gate, clock),
-        fleet::node_endpoints(*parts.gate), fleet::raw_endpoints(*parts.raws, *parts.gate, clock),
+       {fleet::ingest_endpoints(*parts.gate, clock, parts.windows.get()),
+        fleet::query_endpoints(*parts.gate, clock), fleet::node_endpoints(*parts.gate),
+        fleet::raw_endpoints(*parts.raws, *parts.gate, clock, raw_arrived),
+        fleet::window_endpoints(*parts.windows, *parts.raws, clock),
         fleet::guard_endpoints(*parts.gate, clock), fleet::backlog_endpoints(*parts.leases, clock),
         fleet::store_endpoints(*parts.gate, clock), fleet::cache_endpoints(caches)})
     all.insert(all.end(), some.begin(), some.end());

@@ -106,7 +106,9 @@ std::string head_of_page(const std::string& meta) {
   out += kStyle;
   out +=
       "</style>\n</head>\n<body>\n<noscript>This page draws its views with a script that is in "
-      "this file; nothing is loaded.</noscript>\n";
+      "this file; nothing is loaded.</noscript>\n<p class=\"begin\" id=\"purlin-begin\">Reading "
+      "this "
+      "page. If this text stays, the file was cut off: get it again.</p>\n";
   return out;
 }
 

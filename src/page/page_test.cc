@@ -43,6 +43,16 @@ TEST(Page, ArraysAreAligned) {
   EXPECT_EQ(second, 2e18);
 }
 
+// A file that was cut off shows a line of text: the script that removes it is the last element.
+TEST(Page, TextStaysWhereTheScriptIsCutOff) {
+  const Result<std::string> text = render_file(sample());
+  ASSERT_TRUE(text.is_ok());
+  const std::size_t line = text->find("id=\"purlin-begin\"");
+  ASSERT_NE(line, std::string::npos);
+  EXPECT_LT(line, text->find("id=\"purlin-page\""));
+  EXPECT_LT(line, text->rfind("<script>"));
+}
+
 // Nothing is loaded, and the policy names exactly the one style and the one script.
 TEST(Page, AFileLoadsNothing) {
   const Result<std::string> text = render_file(sample());

@@ -2,7 +2,9 @@
 // A program with a known number of OpenCL launches, for tests of capture. Each launch of `scale`
 // takes 64 x 1 groups of 16 items; `shift` leaves the group size to the driver.
 //
-//   opencl_loop [launches N] [threads N] [unordered] [queries] [then ACTION]
+//   opencl_loop [launches N] [pause US] [threads N] [unordered] [queries] [then ACTION]
+//
+// `pause`: each launch is waited for, and so many microseconds pass until the next one.
 //
 // ACTION, after the loop: `exit CODE`, `abandon` (return from main without waiting for the last
 // launches), `hang` (print "ready", wait for ever), `abort`, `exec PROGRAM ARGS…`, or `fork`
@@ -32,6 +34,7 @@ struct Work {
   int launches;
   int unordered;
   int abandon;
+  int pause_us;
 };
 
 static void check(cl_int status, const char* what) {
@@ -74,9 +77,13 @@ static void* loop(void* argument) {
   check(clEnqueueWriteBuffer(queue, memory, CL_TRUE, 0, sizeof values, values, 0, NULL, NULL),
         "clEnqueueWriteBuffer");
   const size_t global = kItems, local = 16;
-  for (int i = 0; i < work->launches; ++i)
+  for (int i = 0; i < work->launches; ++i) {
     check(clEnqueueNDRangeKernel(queue, scale, 1, NULL, &global, &local, 0, NULL, NULL),
           "clEnqueueNDRangeKernel");
+    if (work->pause_us == 0) continue;
+    check(clFinish(queue), "clFinish");
+    usleep((useconds_t)work->pause_us);
+  }
   if (work->abandon) {
     check(clFlush(queue), "clFlush");
     return NULL;
@@ -133,6 +140,7 @@ int main(int argc, char** argv) {
   int threads = 1, ask = 0, next = 1;
   for (; next < argc && strcmp(argv[next], "then") != 0; ++next) {
     if (strcmp(argv[next], "launches") == 0 && next + 1 < argc) work.launches = atoi(argv[++next]);
+    if (strcmp(argv[next], "pause") == 0 && next + 1 < argc) work.pause_us = atoi(argv[++next]);
     if (strcmp(argv[next], "threads") == 0 && next + 1 < argc) threads = atoi(argv[++next]);
     if (strcmp(argv[next], "unordered") == 0) work.unordered = 1;
     if (strcmp(argv[next], "queries") == 0) ask = 1;

@@ -156,12 +156,15 @@ class Fleet:
         self.seed = 0
         self.log = open(os.path.join(folder, "log"), "a")
 
+    def server_options(self):
+        return []
+
     def start_server(self):
         out = os.path.join(self.folder, "serving")
         with open(out, "w") as file:
             self.server = subprocess.Popen(
                 [PURLIN, "serve", "--data", os.path.join(self.folder, "server"), "--listen",
-                 f"127.0.0.1:{self.port}", "--json"], stdout=file, stderr=self.log)
+                 f"127.0.0.1:{self.port}", "--json", *self.server_options()], stdout=file, stderr=self.log)
         for _ in range(3000):
             try:
                 url = json.load(open(out))["url"]

@@ -5,8 +5,8 @@
 # answers; then faults against a ledger, and hostile clients.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 unset "${!PURLIN_SERVER_@}" http_proxy HTTP_PROXY all_proxy ALL_PROXY || true
-server= collector=
-trap 'for p in $server $collector; do kill -9 "$p" 2>/dev/null || true; done; rm -rf "$tmp"' EXIT
+server= collector= program=
+trap 'for p in $server $collector $program; do kill -9 "$p" 2>/dev/null || true; done; rm -rf "$tmp"' EXIT
 
 "$PURLIN" serve --data "$tmp/data" --listen 127.0.0.1:0 --json >"$tmp/serving" 2>>"$tmp/log" &
 server=$!
@@ -77,6 +77,28 @@ wait_until "the launches of the ledger" same
 python3 -c 'import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1] + "/metrics", timeout=20).read().decode())' "$at" >"$tmp/metrics"
 grep -q "^purlin_collect_sent_batches_total [1-9]" "$tmp/metrics" || fail "no sent batch in the metrics"
 ! grep -q "kernel_" "$tmp/metrics" || fail "the metrics name kernels"
+# A timeline that a person requests: of a program that runs, by its job.
+(
+  eval "$("$PURLIN" env --spool "$tmp/spool" --build v8 --seal-period 200ms)"
+  SLURM_JOB_ID=4711 exec "$PURLIN_BUILD/tests/opencl_loop" launches 600000 pause 1000 >"$tmp/program" 2>&1
+) &
+program=$!
+is_seen() { get "/v1/query/values?dimension=job&begin=-1d" >"$tmp/jobs" && grep -q "slurm 4711" "$tmp/jobs"; }
+wait_until "the running program at the server" is_seen
+node=$(get /v1/nodes | python3 -c 'import json, sys; print(json.load(sys.stdin)["nodes"][0]["node"])')
+expect_exit 0 purlin capture window --server "$url" --node "$node" --job 4711 --for 500ms --wait 4m -o "$tmp/now.plprof" --json
+expect_json "$tmp/out" 'd["window"]["state"] == "arrived" and d["window"]["job"] == "4711"'
+expect_exit 0 purlin report "$tmp/now.plprof" --json
+expect_json "$tmp/out" '[k["name"] for k in d["kernels"]] == ["scale"] and 1 < d["kernels"][0]["count"] < 500'
+expect_exit 2 purlin capture window --server "$url" --node "$node" --job none --for 1s --wait 4m
+expect_contains "$tmp/err" "no captured process of this job"
+expect_exit 3 purlin capture window --server "$url" --node nowhere --for 1s --wait 0s
+expect_exit 2 purlin capture window --server "$url" --for 1s
+expect_exit 0 purlin capture status --server "$url"
+expect_contains "$tmp/out" arrived refused asked
+grep -q '"kind":"ask_window".*job=4711' "$tmp/data/audit.log" || fail "the request is not in the audit log"
+kill "$program"; wait "$program" 2>/dev/null || true; program=
+
 kill "$collector"; wait "$collector" || fail "the collector did not end well"; collector=
 kill "$server"; wait "$server" || fail "the server did not end well"; server=
 [ -s "$tmp/data/store/catalog.sqlite" ] || fail "no store"

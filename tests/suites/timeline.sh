@@ -80,6 +80,12 @@ PY
   [ "$(wc -l <"$tmp/out")" -gt 900 ] || fail "$trace: too few lines of CSV"
 done
 
+# As another reader decodes it: stages, what they refer to, and the counters of a capture of an H100.
+counted=$PURLIN_SOURCE/tests/data/page/gpt2_counters.plprof
+expect_exit 0 purlin export "$counted" --format perfetto -o "$tmp/counted.pftrace"
+expect_exit 0 purlin report --json "$counted"
+python3 "$PURLIN_SOURCE/tests/suites/perfetto_check.py" "$tmp/counted.pftrace" "$tmp/out" || fail "no trace that Perfetto takes"
+
 expect_exit 2 purlin export "$data/resnet50_v100.json.gz" --format flame
 expect_contains "$tmp/err" 'there are chrome, perfetto, csv'
 expect_exit 2 purlin export "$data/nothing.json" --format csv

@@ -20,7 +20,8 @@ export function logSplits(low: number, high: number, most = 6): number[] {
   const all: number[] = [];
   const steps = high / low > 300 ? [1] : high / low > 12 ? [1, 2, 5] : [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8];
   for (let ten = 10 ** Math.floor(Math.log10(low)); ten <= high; ten *= 10) for (const s of steps) if (ten * s >= low && ten * s <= high) all.push(ten * s);
-  if (all.length < 2) for (let i = 1; i < most; ++i) all.push(low + (high - low) * i / most);
+  if (all.length < 2) all.length = 0;
+  if (!all.length) for (let i = 1; i < most; ++i) all.push(low + (high - low) * i / most);
   const every = Math.ceil(all.length / most);
   return [...new Set(all)].sort((a, b) => a - b).filter((_, i) => i % every === 0);
 }

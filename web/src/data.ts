@@ -2,6 +2,8 @@
 // The documents of the page: in script elements of this file, or fetched from the server that gave
 // the shell. Heads are JSON; arrays are views into one buffer, unpacked when first asked for.
 
+import { reason } from "./format";
+
 export type Json = any;
 export type Arrays = Record<string, Float64Array | Uint32Array | Uint8Array>;
 
@@ -16,6 +18,7 @@ export interface Index {
 const element = (id: string) => document.getElementById("purlin-" + id);
 
 export const index: Index = JSON.parse(element("page")?.textContent ?? "{}");
+index.title ??= "";
 index.files ??= [];
 index.documents ??= [];
 
@@ -29,10 +32,21 @@ function entryOf(name: string): Entry | undefined {
   return index.documents.find((entry) => entry.name === name);
 }
 
-async function get(path: string): Promise<Response> {
-  const response = await fetch(path, { cache: "no-store" });
-  if (!response.ok) throw new Error(`${path}: ${response.status} ${response.statusText}`);
-  return response;
+// The answer of the server that gave the page. Its failures say what to do.
+async function get<T>(path: string, read: (response: Response) => Promise<T>): Promise<T> {
+  const response = await fetch(path, { cache: "no-store" }).catch(() => { throw new Error(`${path}: the server does not answer. It may have been stopped: start purlin view again, and load this page`); });
+  if (!response.ok) throw new Error(`${path}: ${response.status} ${response.statusText}`.trim());
+  return read(response).catch((error) => { throw new Error(`${path}: the answer is not whole (${reason(error)})`); });
+}
+// What failed is asked for again the next time.
+export function once<Key, T>(kept: Map<Key, Promise<T>>, name: Key, load: () => Promise<T>): Promise<T> {
+  let found = kept.get(name);
+  if (!found) {
+    found = load();
+    kept.set(name, found);
+    if (served) found.catch(() => kept.delete(name));
+  }
+  return found;
 }
 
 // Names of one kind, "report" and "report-1", in order.
@@ -47,14 +61,7 @@ export const numbered = (kind: string, file: number) => (file === 0 ? kind : `${
 export function head(name: string): Promise<Json | undefined> {
   const entry = entryOf(name);
   if (!entry) return Promise.resolve(undefined);
-  let found = heads.get(name);
-  if (!found) {
-    found = entry.path === undefined
-      ? Promise.resolve().then(() => JSON.parse(element(name)!.textContent!))
-      : get(entry.path + ".json").then((r) => r.json());
-    heads.set(name, found);
-  }
-  return found;
+  return once(heads, name, async () => (entry.path === undefined ? JSON.parse(element(name)!.textContent!) : get(entry.path + ".json", (r) => r.json())));
 }
 
 // Runs the rest of the code, once: its element's text is inert until then, and the policy knows it.
@@ -62,7 +69,7 @@ let more: Promise<void> | undefined;
 export function moreScript(): Promise<void> {
   return more ??= (async () => {
     const script = document.createElement("script");
-    script.textContent = element("more")?.textContent ?? await get("more.js").then((r) => r.text());
+    script.textContent = element("more")?.textContent ?? await get("more.js", (r) => r.text());
     document.head.append(script);
   })().catch((error) => { more = undefined; throw error; });
 }
@@ -78,7 +85,7 @@ function fromBase64(text: string): Uint8Array {
 
 async function unpack(name: string): Promise<ArrayBuffer> {
   const path = entryOf(name)!.path;
-  if (path !== undefined) return get(path + ".bin").then((r) => r.arrayBuffer());
+  if (path !== undefined) return get(path + ".bin", (r) => r.arrayBuffer());
   const parts: Uint8Array[] = [];
   for (let i = 0; ; ++i) {
     const chunk = element(`${name}.${i}`);
@@ -91,17 +98,14 @@ async function unpack(name: string): Promise<ArrayBuffer> {
 }
 
 export function arrays(name: string): Promise<Arrays> {
-  let found = buffers.get(name);
-  if (!found) {
-    found = Promise.all([head(name), unpack(name)]).then(([json, buffer]) => {
-      const out: Arrays = {};
-      for (const [key, place] of Object.entries<Json>(json.arrays ?? {})) {
-        const Type = { f64: Float64Array, u32: Uint32Array, u8: Uint8Array }[place.type as "f64"];
-        if (Type) out[key] = new Type(buffer, place.at, place.count);
-      }
-      return out;
-    });
-    buffers.set(name, found);
-  }
-  return found;
+  return once(buffers, name, async () => {
+    const [json, buffer] = await Promise.all([head(name), unpack(name)]), out: Arrays = {};
+    for (const [key, place] of Object.entries<Json>(json.arrays ?? {})) {
+      const Type = { f64: Float64Array, u32: Uint32Array, u8: Uint8Array }[place.type as "f64"];
+      if (!Type) continue;
+      if (place.at + Type.BYTES_PER_ELEMENT * place.count > buffer.byteLength) throw new Error(`${name}: the data end before ${key}. What it came from was cut off`);
+      out[key] = new Type(buffer, place.at, place.count);
+    }
+    return out;
+  });
 }

@@ -5,6 +5,7 @@ const known = (value: unknown): value is number => typeof value === "number" && 
 
 export function digits(value: number, most = 3): string {
   const size = Math.abs(value);
+  if (size >= 1000) return count(value);
   const after = size >= 100 ? 0 : size >= 10 ? 1 : 2;
   return value.toFixed(Math.min(after, most));
 }
@@ -31,6 +32,7 @@ export function count(value: number | null | undefined): string {
 const prefixes = ["", "k", "M", "G", "T", "P", "E"];
 export function si(value: number | null | undefined, unit: string): string {
   if (!known(value)) return dash;
+  if (Number.isInteger(value) && Math.abs(value) < 1000) return `${value} ${unit}`;
   let step = 0, size = value;
   while (Math.abs(size) >= 1000 && step < prefixes.length - 1) { size /= 1000; ++step; }
   return `${digits(size)} ${prefixes[step]}${unit}`;
@@ -43,12 +45,18 @@ export const times = (value: number | null | undefined) => (known(value) ? `${va
 export const relative = (ratio: number | null | undefined) => (known(ratio) ? `${ratio >= 1 ? "+" : ""}${(100 * (ratio - 1)).toFixed(1)} %` : dash);
 // "M=16,N=8" of a problem, a config.
 export const pairs = (of: object | null | undefined, between = ",") => Object.entries(of ?? {}).map(([k, v]) => `${k}=${v}`).join(between);
+// A kernel's name without what many share: the result, the parameters, and the midst of a long one.
+export function brief(name: string, most = 66): string {
+  const plain = name.replace(/^void\s+/, "").replace(/\(anonymous namespace\)::/g, "").replace(/([\w>])\([^()]*\)$/, "$1");
+  return plain.length <= most ? plain : `${plain.slice(0, Math.ceil(most * 0.4))}…${plain.slice(-Math.floor(most * 0.6))}`;
+}
 export const words = (text: string) => text.replace(/_/g, " ");
 export const shape = (list: number[] | null | undefined) => (list ? list.join("×") : dash);
 export function date(text: string | undefined): string {
   return text ? text.replace("T", " ").replace(/(\.\d+)?Z$/, " UTC") : dash;
 }
 // The last part of a path; "a → b" of two.
+export const reason = (error: unknown) => String((error as Error)?.message ?? error);
 export const base = (path: string) => path.split(" ").map((p) => p.replace(/^.*\/(?=[^/])/, "")).join(" ");
 export const moment = (value: number) => `${(value / 1e6).toFixed(4)} ms`;
 export const plural = (n: number, word: string) => `${count(n)} ${word}${n === 1 ? "" : "s"}`;
@@ -70,3 +78,9 @@ export const meanings: Record<string, string> = {
   occupancy: "Active warps as a share of the warp slots of an SM",
   confidence: "A: replayed, little is assumed; D: a rough estimate",
 };
+
+// "bf16?": a guess from the work around a kernel that states no type.
+export function elementType(row: any): string {
+  const guess = row.dtype && row.dtype_from && row.dtype_from !== "program";
+  return guess ? row.dtype + "?" : row.dtype ?? "";
+}

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page: head with views and files, and the view that the URL names.
-import { Component, render, type ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { has, head, index, moreScript } from "./data";
 import * as f from "./format";
 import { profile } from "./profile";
 import { choose, chosen, type Choice as ThemeChoice } from "./theme";
 import type { views as moreViews } from "./more";
-import { Choice, Empty, Loading, useLoaded } from "./ui";
+import { Boundary, Choice, Empty, Loading, start, useLoaded } from "./ui";
 import { adjust, link, place } from "./url";
 import { Advice } from "./views/advice";
 import { KernelTable } from "./views/kernel_table";
@@ -30,17 +29,6 @@ function Later<Name extends keyof More>(props: { name: Name; of?: Parameters<Mor
   return <View {...props.of} />;
 }
 
-
-class Boundary extends Component<{ children: ComponentChildren; place: string }, { error: unknown }> {
-  state = { error: null as unknown };
-  componentDidCatch(error: unknown) { console.error(error); this.setState({ error }); }
-  componentDidUpdate(before: { place: string }) { if (before.place !== this.props.place && this.state.error) this.setState({ error: null }); }
-  render() {
-    if (!this.state.error) return this.props.children;
-    return <Empty title="This view cannot be shown">{String((this.state.error as Error).message ?? this.state.error)}. The other views still work.</Empty>;
-  }
-}
-
 function OfProfile(props: { view: string; file: number }) {
   const data = useLoaded(() => profile(props.file), [props.file]);
   if (props.view === "advice" && !has("report")) return <AdviceAlone />;
@@ -55,7 +43,7 @@ function OfProfile(props: { view: string; file: number }) {
 }
 function AdviceAlone() {
   const advice = useLoaded(() => head("advice"), []);
-  return advice ? <Advice data={{ file: 0, report: {}, advice, diff: undefined, rows: [] }} open={place.value.arg} /> : <Loading />;
+  return advice ? <Advice data={{ file: 0, report: {}, advice, diff: undefined, rows: [], unread: [] }} open={place.value.arg} /> : <Loading />;
 }
 
 function App() {
@@ -84,4 +72,4 @@ function App() {
   );
 }
 
-render(<App />, document.body.appendChild(document.createElement("div")));
+start(<App />);

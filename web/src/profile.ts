@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the views of one profile share: its documents, and the rows of all its kernels.
-import { arrays, head, index, numbered } from "./data";
+import { arrays, head, index, numbered, once } from "./data";
+import { reason } from "./format";
 
 export interface Row {
   id: string; label: string; name: string; op_class: string; total_ns: number; count: number;
@@ -10,7 +11,8 @@ export interface Row {
   full: any | null; // its row of the report; null for those that the page has in short
   detail: any | null;
 }
-export interface ProfileData { file: number; report: any; advice: any; diff: any; rows: Row[] }
+// `unread`: why documents are missing that the page should have.
+export interface ProfileData { file: number; report: any; advice: any; diff: any; rows: Row[]; unread: string[] }
 
 function rowOf(kernel: any, place: number, detail: any): Row {
   return {
@@ -42,30 +44,22 @@ const loaded = new Map<number, Promise<ProfileData | undefined>>();
 
 // Undefined where the page has no such profile.
 export function profile(file: number): Promise<ProfileData | undefined> {
-  let found = loaded.get(file);
-  if (!found) {
-    found = (async () => {
-      const [report, advice, diff] = await Promise.all([
-        head(numbered("report", file)), head(numbered("advice", file)),
-        head(index.files.length > 1 && file > 0 ? numbered("diff", file - 1) : "none"),
-      ]);
-      if (!report) return undefined;
-      const details = report.page?.details ?? [];
-      const rows = report.kernels.map((k: any, i: number) => rowOf(k, i, details[i] ?? null));
-      return { file, report, advice, diff, rows };
-    })();
-    loaded.set(file, found);
-  }
-  return found;
+  return once(loaded, file, async () => {
+    // A report is shown without its advice or comparison, if these cannot be read.
+    const unread: string[] = [], tried = (name: string) => head(name).catch((error) => { unread.push(reason(error)); return undefined; });
+    const [report, advice, diff] = await Promise.all([
+      head(numbered("report", file)), tried(numbered("advice", file)),
+      tried(index.files.length > 1 && file > 0 ? numbered("diff", file - 1) : "none"),
+    ]);
+    if (!report) return undefined;
+    const details = report.page?.details ?? [];
+    const rows = report.kernels.map((k: any, i: number) => rowOf(k, i, details[i] ?? null));
+    return { file, report, advice, diff, rows, unread };
+  });
 }
 
 const rests = new Map<number, Promise<Row[]>>();
 // The rows beyond those in full.
 export function rest(data: ProfileData): Promise<Row[]> {
-  let found = rests.get(data.file);
-  if (!found) {
-    found = shortRows(numbered("rows", data.file), data.report);
-    rests.set(data.file, found);
-  }
-  return found;
+  return once(rests, data.file, () => shortRows(numbered("rows", data.file), data.report));
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Small parts that all views share.
-import type { ComponentChildren } from "preact";
+import { Component, render, type ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { percent } from "./format";
+import { brief, percent, reason } from "./format";
 import { go, link } from "./url";
 
 const classes = new Set(["gemm", "conv", "attention", "norm", "softmax", "elementwise", "reduction", "copy",
@@ -117,16 +117,45 @@ export function Choice<T extends string>(props: { label: string; value: T; optio
   );
 }
 
-// The value of a promise: undefined while it loads; a failure is thrown to the view's boundary.
-export function useLoaded<T>(load: () => Promise<T>, keys: unknown[]): T | undefined {
+export interface Tried<T> { value?: T; error?: unknown; again: () => void }
+// The value of a promise, or why there is none; neither while it loads.
+export function useTried<T>(load: () => Promise<T>, keys: unknown[]): Tried<T> {
+  const [turn, setTurn] = useState(0), now = [...keys, turn];
   const [state, setState] = useState<{ value?: T; error?: unknown; keys?: unknown[] }>({});
   useEffect(() => {
     let wanted = true;
-    load().then((value) => wanted && setState({ value, keys }), (error) => wanted && setState({ error }));
+    load().then((value) => wanted && setState({ value, keys: now }), (error) => wanted && setState({ error, keys: now }));
     return () => { wanted = false; };
-  }, keys);
-  if (state.error) throw state.error;
-  return state.keys && state.keys.every((key, i) => key === keys[i]) ? state.value : undefined;
+  }, now);
+  const again = () => setTurn((n) => n + 1), { keys: of, ...known } = state;
+  return of?.every((key, i) => key === now[i]) ? { ...known, again } : { again };
+}
+// The same; a failure is thrown to the view's boundary.
+export function useLoaded<T>(load: () => Promise<T>, keys: unknown[]): T | undefined {
+  const { value, error } = useTried(load, keys);
+  if (error) throw error;
+  return value;
+}
+
+// A kernel's short name; it may go on in a new line where a word of it ends.
+export const Brief = (props: { of: string }) => <>{(brief(props.of).match(/[^_:,<]*[_:,<]?/g) ?? []).map((part) => <>{part}<wbr /></>)}</>;
+export const Again = (props: { of: () => void; name?: string }) => <button type="button" class="link" onClick={props.of}>{props.name ?? "Try again"}</button>;
+
+// A view that cannot be shown says why. It is tried again when it is asked for, or another place is.
+export class Boundary extends Component<{ children: ComponentChildren; place: string }, { error: unknown }> {
+  state = { error: null as unknown };
+  componentDidCatch(error: unknown) { console.error(error); this.setState({ error }); }
+  componentDidUpdate(before: { place: string }) { if (before.place !== this.props.place && this.state.error) this.setState({ error: null }); }
+  render() {
+    if (!this.state.error) return this.props.children;
+    return <Empty title="This view cannot be shown">{reason(this.state.error)}. The other views still work. <Again of={() => this.setState({ error: null })} /></Empty>;
+  }
+}
+
+// The page, in place of the text that stays where its script never runs: a file that was cut off.
+export function start(app: ComponentChildren) {
+  document.getElementById("purlin-begin")?.remove();
+  render(app, document.body.appendChild(document.createElement("div")));
 }
 
 export const Loading = () => <div class="loading" role="status">Loading…</div>;

@@ -41,8 +41,15 @@ export function makePages(folder) {
     schema: "purlin.guard-bisect/1", tool_version: "0.1.0", environment: {}, outcome: "culprit", message: "", item: { kernel: "softmax", shape: "", variant: "" }, whole: effect(1.08), culprit: "4f1c2d3e5a6b", candidates: ["4f1c2d3e5a6b"],
     confirmation: { verdict: "regression", reason: "", effect: effect(1.081), pairs: 12 }, steps: [{ commit: "9a8b7c6d5e4f", result: "good", reason: "not slower", effect: effect(1.001) }, { commit: "4f1c2d3e5a6b", result: "bad", reason: "slower", effect: effect(1.079) }], seconds: 61,
   }));
+  // Nor this one: a matrix of two factors.
+  const item = { kernel: "softmax", shape: "R=1024" }, level = (build, driver, p50_ns) => ({ cell: `build=${build} driver=${driver}`, source: "here", problem: "", failures: [], items: [{ ...item, p50_ns, rounds: 12 }] });
+  writeFileSync(at("matrix.json"), JSON.stringify({
+    schema: "purlin.guard-matrix/1", tool_version: "0.1.0", environment: {}, matrix: "upgrade", factors: [{ name: "build", kind: "code", levels: ["v1", "v2"] }, { name: "driver", kind: "driver", levels: ["570", "580"] }],
+    cells: [level("v1", "570", 1000), level("v2", "570", 1120), level("v1", "580", 1001), level("v2", "580", 1122)],
+    items: [{ ...item, variant: "", ratio: 1.122, low: 1.118, high: 1.126, cause: "code", reason: "build explains 99 % of the change", interaction: 0.001, shares: [{ factor: "build", ratio: 1.121, low: 1.117, high: 1.125, p_value: 0.001, paired: true }, { factor: "driver", ratio: 1.001, low: 0.998, high: 1.004, p_value: 0.6, paired: true }] }],
+  }));
   const guardFiles = ["verdict.json", "pairs.jsonl", "nightly.jsonl"].map((name) => data(`page/${name}`));
-  return { pages, guardFiles, bisect: at("bisect.json"), captured: existsSync(at("run.plprof")) ? at("run.plprof") : null };
+  return { pages, guardFiles, bisect: at("bisect.json"), matrix: at("matrix.json"), captured: existsSync(at("run.plprof")) ? at("run.plprof") : null };
 }
 export const gpt2 = (build) => data(`page/gpt2_${build}.plprof`);
 

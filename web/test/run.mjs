@@ -8,11 +8,13 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { browser, chromium, data, gpt2, makePages, run, serve, view } from "./pages.mjs";
+import { fits, ofLongNames } from "./long.mjs";
+import { ofFleet, ofViews } from "./partial.mjs";
 
 if (!chromium) { console.log("skipped: no Chromium (./dev setup page)"); process.exit(77); }
 const here = dirname(fileURLToPath(import.meta.url)), axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const folder = mkdtempSync(join(tmpdir(), "purlin-page-"));
-const { pages, guardFiles, bisect, captured } = makePages(folder);
+const { pages, guardFiles, bisect, matrix, captured } = makePages(folder);
 const file = (name, hash = "") => `file://${pages[name]}${hash}`;
 const engine = await browser();
 const context = await engine.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce", bypassCSP: false });
@@ -46,7 +48,7 @@ async function test(name, body) {
     await body();
     assert.deepEqual(faults.slice(before), [], "messages or requests");
     console.log(`ok ${name}, ${((Date.now() - begin) / 1000).toFixed(1)} s`);
-  } catch (error) { ++failed; console.log(`FAILED ${name}\n${error.stack ?? error}`); }
+  } catch (error) { ++failed; console.log(`FAILED ${name}\n${error.stack ?? error}`); for (const page of context.pages()) console.log(`shown: ${await page.locator("body").innerText().then((t) => t.slice(0, 1500), String)}`); }
   for (const page of context.pages()) await page.close();
 }
 
@@ -113,7 +115,6 @@ await test("timeline", async () => {
   await page.locator(".tl-canvas").hover({ position: { x: 300, y: 120 } });
   await page.locator("h2").first().evaluate(() => document.activeElement.blur());
   await page.keyboard.down("KeyW");
-  await page.waitForFunction(() => /from=/.test(location.hash), undefined, { timeout: 5000 }).catch(() => undefined);
   await page.waitForTimeout(300);
   await page.keyboard.up("KeyW");
   await page.waitForFunction(() => /from=\d+&to=\d+/.test(location.hash));
@@ -138,6 +139,50 @@ await test("timeline", async () => {
   const [saved] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "save trace" }).click()]);
   const trace = JSON.parse(readFileSync(await saved.path(), "utf8"));
   assert.ok(trace.traceEvents.filter((e) => e.ph === "X").length > 100);
+});
+await test("timeline: keys by their place, wheel, link, hand-off", async () => {
+  const page = await open(file("train", "#1/timeline"), ".tl-canvas"), canvas = page.locator(".tl-canvas"), box = await canvas.boundingBox();
+  await page.waitForFunction(() => window.purlinFrame?.drawn > 10);
+  const range = () => page.evaluate(() => { const q = new URLSearchParams(location.hash.split("?")[1]); return [Number(q.get("from") ?? 0), Number(q.get("to") ?? 1e18)]; }); // none: the whole
+  const settled = async (act) => { const before = await page.evaluate(() => location.hash); await act(); await page.waitForFunction((h) => location.hash !== h, before); return range(); };
+  const press = (code, key) => page.evaluate(async ([code, key]) => { const say = (type) => document.body.dispatchEvent(new KeyboardEvent(type, { code, key, bubbles: true })); say("keydown"); await new Promise((go) => setTimeout(go, 120)); say("keyup"); }, [code, key]);
+  await page.mouse.move(box.x + box.width / 2, box.y + 120);
+  const first = await settled(() => press("KeyW", "z")), right = await settled(() => press("KeyD", "d")), left = await settled(() => press("KeyA", "q")), out = await settled(() => press("KeyS", "s"));
+  assert.ok(right[0] > first[0] && left[0] < right[0] && out[1] - out[0] > left[1] - left[0], String([first, right, left, out]));
+  await page.keyboard.down("Control");
+  const wheeled = await settled(() => page.mouse.wheel(0, -240));
+  await page.keyboard.up("Control");
+  assert.ok(wheeled[1] - wheeled[0] < out[1] - out[0]);
+  // A slice by the pointer, marked; from work to its call and back; the link opens it again.
+  await page.locator("[role=grid]").focus();
+  await page.locator(".slices select").selectOption({ label: await page.locator(".slices option", { hasText: /stream/ }).first().textContent() });
+  await page.locator("[role=grid]").focus();
+  await page.keyboard.press("ArrowDown");
+  const name = await page.locator(".details h2").innerText();
+  await page.evaluate(() => document.activeElement.blur());
+  await page.keyboard.press("[");
+  await page.waitForFunction((n) => document.querySelector(".details h2").innerText !== n, name);
+  await page.keyboard.press("]");
+  await page.waitForFunction((n) => document.querySelector(".details h2").innerText === n, name);
+  await page.keyboard.press("m");
+  await page.locator(".details h2", { hasText: "Area" }).waitFor();
+  await page.getByRole("button", { name: "clear" }).click();
+  await page.getByRole("button", { name: "copy link" }).click();
+  await page.waitForFunction(() => /sel=\d+/.test(location.hash));
+  const other = await open(page.url(), ".tl-canvas");
+  await other.waitForFunction((n) => document.querySelector(".details h2")?.innerText === n, name);
+  // A link that is opened in the page itself is followed too.
+  await page.evaluate(() => { location.hash = "#1/timeline?from=1000000&to=2000000"; });
+  await page.mouse.move(box.x + box.width / 2, box.y + 120);
+  const shown = await settled(() => page.mouse.wheel(200, 0));
+  assert.ok(shown[0] > 9e5 && shown[1] < 3e6, String(shown));
+  // Perfetto's page answers PING, then takes the trace.
+  await context.route("https://ui.perfetto.dev/**", (route) => route.fulfill({ contentType: "text/html", body: `<script>addEventListener("message", (e) => { if (e.data === "PING") e.source.postMessage("PONG", "*"); else if (e.data.perfetto) window.got = e.data.perfetto; })</script>` }));
+  const [popup] = await Promise.all([page.waitForEvent("popup"), page.getByRole("button", { name: "Perfetto", exact: true }).click()]);
+  await popup.waitForFunction(() => window.got);
+  const handed = await popup.evaluate(() => ({ title: window.got.title, trace: JSON.parse(new TextDecoder().decode(window.got.buffer)) }));
+  assert.ok(handed.title && handed.trace.traceEvents.filter((e) => e.ph === "X").length > 100);
+  await page.getByText("The trace is in Perfetto's page.").first().waitFor();
 });
 if (pages.captured) await test("a capture of this machine", async () => {
   const page = await open(file("captured"), ".kernels .grid-row");
@@ -179,11 +224,27 @@ await test("tuning", async () => {
   await page.locator(".parallel .config.off").first().waitFor({ state: "attached" });
   await accessible(page, "tuning");
 });
+// A library's kernel for the same problem, here made of the other: what it is worth against it.
+await test("a tuning run beside another of its problem", async () => {
+  const own = JSON.parse(readFileSync(data("page/softmax_tune.json"), "utf8")), other = join(folder, "library_tune.json");
+  writeFileSync(other, JSON.stringify({ ...own, kernel: "library_softmax", best: { ...own.best, time_ms: own.best.time_ms * 1.3 } }));
+  const server = await view([data("page/softmax_tune.json"), other]);
+  try {
+    const page = await open(server.url, ".view.tuning .uplot");
+    await page.getByRole("heading", { name: "Other runs of this problem" }).waitFor();
+    await page.locator("td.good", { hasText: "1.30×" }).waitFor();
+    await page.getByRole("link", { name: "library_softmax" }).click();
+    await page.locator("td.bad", { hasText: "0.77×" }).waitFor();
+    assert.match(await page.locator(".view-head select").innerText(), /library_softmax R=16384,C=4096/);
+    await accessible(page, "tuning, two runs");
+  } finally { server.stop(); }
+});
 await test("guard, served", async () => {
-  const server = await view([...guardFiles, bisect]);
+  const server = await view([...guardFiles, bisect, matrix]);
   try {
     const page = await open(server.url, ".view.guard table");
     assert.match(await page.locator(".view.guard").innerText(), /regression[\s\S]*softmax[\s\S]*Culprit: 4f1c/);
+    assert.match(await page.locator(".view.guard").innerText(), /Matrix[\s\S]*\+12\.2 %[\s\S]*code[\s\S]*build \+12\.1 %[\s\S]*1\.12 µs/);
     await page.locator(".uplot").first().waitFor();
     assert.equal(await page.locator(".series-chart").count(), 2);
     await page.locator(".series-chart svg").first().focus();
@@ -267,13 +328,10 @@ await test("a profile, served", async () => {
   } finally { server.stop(); }
 });
 const fleetViews = [["Kernels", /Tune these[\s\S]*Got slower[\s\S]*rms_norm_kernel/], ["Compare", /Choose what/], ["Nodes", /h100-07[\s\S]*a100-03/], ["Backlog", /GPU time spent today/]];
-async function fits(page, where) {
-  const wide = await page.evaluate(() => [document.documentElement, ...document.querySelectorAll(".scroll")].filter((e) => e.scrollWidth > e.clientWidth + 1).map((e) => `${e.closest(".card")?.querySelector("h2")?.innerText ?? "page"}: ${e.scrollWidth} > ${e.clientWidth}`));
-  assert.deepEqual(wide, [], `${where} scrolls sideways at ${page.viewportSize().width} px`);
-}
+const demo = await serve("--demo");
 await test("fleet", async () => {
-  const server = await serve("--demo");
-  try {
+  const server = demo;
+  {
     const posted = await fetch(`${server.url}/v1/guard`, { method: "POST", body: JSON.stringify({ ...JSON.parse(readFileSync(data("page/verdict.json"), "utf8")), items: JSON.parse(readFileSync(data("page/verdict.json"), "utf8")).items.map((i) => ({ ...i, kernel: "rms_norm_kernel" })) }) });
     assert.equal(posted.status, 201);
     if (captured) run("cache", "push", `${server.url}/team`);
@@ -296,13 +354,21 @@ await test("fleet", async () => {
     await page.goto(server.url + "#1/compare?by=build&before=v1.8&after=v1.9");
     await page.waitForFunction(() => /rms_norm_kernel[\s\S]*slower/.test(document.querySelector("main").innerText));
     await accessible(page, "fleet, compared");
+    await page.evaluate(() => { location.hash = "#1/compare?by=time"; });
+    await page.waitForFunction(() => /The first half of the time against the second[\s\S]*rms_norm_kernel/.test(document.querySelector("main").innerText));
+    await page.evaluate(() => { location.hash = "#1/compare?by=driver&before=570.124.06&after=580.65.06"; });
+    await page.waitForFunction(() => /paged_attention_v2[\s\S]*slower/.test(document.querySelector("main").innerText) && !/first half/.test(document.querySelector("main").innerText));
     // The place of a kernel in older links.
     await page.goto(server.url + "#1/kernels?kernel=rms_norm_kernel");
     await page.waitForFunction(() => document.querySelector("h1")?.innerText.trim() === "rms_norm_kernel");
     await page.goto(server.url + "#1/kernels?model=NVIDIA+H200");
     await page.waitForFunction(() => /paged_attention/.test(document.querySelector(".fleet-kernels")?.innerText) && !/flash_bwd_dq/.test(document.querySelector(".fleet-kernels").innerText));
-  } finally { server.stop(); }
+  }
 });
+await ofFleet({ test, open, accessible, url: demo.url });
+await ofLongNames({ test, open, folder, url: demo.url });
+void demo.stop();
+await ofViews({ test, open, accessible, folder, file: file("train"), guardFiles, captured });
 await test("fleet: tokens, no data, names of strangers, a server that ends", async () => {
   const tokens = join(folder, "tokens");
   writeFileSync(tokens, "read secret-of-the-page tester\nwrite another-secret-of-it writer\n", { mode: 0o600 });

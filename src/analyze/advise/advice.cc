@@ -181,8 +181,11 @@ Advice advise(const Profile& whole, const TimelineAnalysis& timeline,
   add_stall_rules(facts, advice);
   keep_what_fits(facts.platform, advice.interventions);
   keep_what_fits(facts.platform, advice.trades);
-  for (Intervention& one : advice.interventions) one.doc = section_of(one.id);
-  for (Intervention& one : advice.trades) one.doc = section_of(one.id);
+  for (std::vector<Intervention>* list : {&advice.interventions, &advice.trades})
+    for (Intervention& one : *list) {
+      one.doc = section_of(one.id);
+      one.route = route_of(facts.platform, one);
+    }
   join_alike(advice.interventions);
   join_alike(advice.trades);
   add_savings(facts, advice.interventions);
@@ -203,7 +206,7 @@ Advice advise(const Profile& whole, const TimelineAnalysis& timeline,
   add_replay(facts, advice);
   judge_level(facts, advice);
   add_no_gain(facts, advice);
-  add_hardware(facts, advice);
+  add_hardware(facts, options, advice);
   add_lists(facts, options, advice);
   add_plan(facts, advice);
   add_alerts(facts, advice);

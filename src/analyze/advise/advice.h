@@ -63,6 +63,7 @@ struct Intervention {
   std::string estimate;    // "replay"; "kernels": the rule's own arithmetic
   std::string confidence;  // "A" … "D", docs/guide/advise.md
   std::string effort, risk, portability, expertise;
+  std::string route;  // What a kernel would be written in: "triton", "cuda", …; "" = none is
   std::vector<Evidence> evidence;  // never empty
   std::vector<std::string> how;    // each names a tool or a call
   std::vector<std::string> assumptions;
@@ -89,11 +90,11 @@ struct StallNote {  // why the warps of a kernel wait
 };
 
 struct WhatIf {          // all kernels whose roof is known, with one resource doubled
-  std::string resource;  // "compute", "memory_bandwidth", "kernels", "host", "gpu", "gpus"
+  std::string resource;  // "compute", "memory_bandwidth", "kernels", "host", "gpu", "gpus", "data"
   double saved_ns = 0, saved_share = 0;
   std::string text;
   std::string device;  // of "gpu": its name in the table
-  double factor = 2;   // of "gpus": how many times as many
+  double factor = 2;   // of "gpus": how many times as many; of "data": the share that is left
 };
 
 LossLevel loss_level(const Intervention& one);
@@ -167,6 +168,7 @@ struct AdviceOptions {
   TargetFractions targets;
   std::size_t list = 5;    // at most so many in each of the two lists
   double smallest = 0.01;  // share below which an intervention is not listed
+  double data_cut = 0;     // what if: the share of the data that the program need not work on
   const Diff* against = nullptr;
   const TrackRecords* records = nullptr;  // of earlier outcomes
 };

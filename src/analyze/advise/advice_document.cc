@@ -75,6 +75,7 @@ Json intervention_json(const Intervention& one) {
                        {"risk", one.risk},
                        {"portability", one.portability},
                        {"expertise", one.expertise},
+                       {"route", one.route.empty() ? Json() : Json(one.route)},
                        {"evidence", std::move(evidence)},
                        {"how", Json::array_of(one.how)},
                        {"assumptions", Json::array_of(one.assumptions)},

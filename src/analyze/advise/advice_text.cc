@@ -233,7 +233,8 @@ class AdviceRenderer {
     entry("filed under",
           fmt::format("{}, {}; effort {}, risk {}, {}, by the {}", spaced_words(to_text(one.at)),
                       spaced_words(to_text(one.pillar)), one.effort, one.risk, one.portability,
-                      one.expertise));
+                      one.expertise) +
+              (one.route.empty() ? "" : ", in " + one.route));
 
     if (one.record) entry("record", record_in_words(*one.record));
     entry("more", one.doc);
@@ -271,13 +272,14 @@ class AdviceRenderer {
   }
 
   static bool is_hardware(const WhatIf& one) {
-    return one.resource == "gpu" || one.resource == "gpus";
+    return one.resource == "gpu" || one.resource == "gpus" || one.resource == "data";
   }
   void hardware() {
     bool first = true;
     for (const WhatIf& one : advice_.what_if) {
       if (!is_hardware(one)) continue;
-      if (first) out_ += "\n" + terminal_.paint(Style::kBold, "other hardware") + "\n";
+      const char* title = one.resource == "data" ? "less data, other hardware" : "other hardware";
+      if (first) out_ += "\n" + terminal_.paint(Style::kBold, title) + "\n";
       first = false;
       paragraph(Style::kPlain, "- " + one.text, "  ");
     }

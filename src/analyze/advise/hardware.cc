@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What other hardware would give. On another GPU of the table, kernels keep their share of the
-// roof. Of several GPUs, each takes its part of the kernels and copies. What they communicate is
-// not known, so that is the most they can give. The host stays.
+// What other hardware, or less data, would give. On another GPU of the table, kernels keep their
+// share of the roof. Of several GPUs, each takes its part of the kernels and copies. What they
+// communicate is not known, so that is the most they can give. The host stays.
 #include "analyze/advise/rules.h"
 #include "analyze/timeline/device_sweep.h"
 #include "model/device/gpu_table.h"
@@ -36,8 +36,9 @@ class HardwareWhatIf {
  public:
   HardwareWhatIf(const Facts& facts, Advice& advice) : facts_(facts), advice_(advice) {}
 
-  void run() {
+  void run(double data_cut) {
     if (facts_.unit.baseline_ns.mid <= 0) return;
+    if (data_cut > 0) less_data(data_cut);
     other_gpus();
     more_gpus();
   }
@@ -120,21 +121,56 @@ class HardwareWhatIf {
     }
   }
 
+  // All kernels and copies, each to a part of its time.
+  double saved_by_part(double part, bool communicates_too) const {
+    Affected all;
+    const std::vector<bool> communicates = communication_rows(*facts_.profile);
+    for (std::uint32_t i = 0; i < facts_.profile->kernels.size(); ++i)
+      if (communicates_too || !communicates[i]) all.kernel_rows.push_back(i);
+    for (std::uint32_t i = 0; i < facts_.profile->copies.size(); ++i) all.copy_rows.push_back(i);
+    Change change;
+    change.edits.emplace_back(edit::Scale{std::move(all), {part, part, part}});
+    return saved_by(change, std::vector<double>(facts_.rows.kernels.size(), part));
+  }
+
+  // What tuning gives at its best: every kernel at its target.
+  double saved_at_targets() const {
+    Change change;
+    std::vector<double> factors;
+    for (std::size_t i = 0; i < facts_.rows.kernels.size(); ++i) {
+      const Target target = target_of(facts_.rows.kernels[i].roof, facts_.targets);
+      const double factor = target.fraction > 0 ? 1 / target.speedup : 1;
+      factors.push_back(factor);
+      if (factor < 1)
+        change.edits.emplace_back(
+            edit::Scale{Affected::of_rows(facts_.profile_rows(i)), {factor, factor, factor}});
+    }
+    return saved_by(change, factors);
+  }
+
+  // A cut that the user states, next to the tuning of the kernels.
+  void less_data(double cut) {
+    WhatIf out;
+    out.resource = "data";
+    out.factor = 1 - cut;
+    out.saved_share = saved_by_part(1 - cut, true);
+    out.saved_ns = out.saved_share * facts_.unit.baseline_ns.mid;
+    const double tuned = saved_at_targets();
+    out.text = fmt::format(
+        "{:.3g}% less data would save {:.1f}%, if kernels and copies take as much less time; every "
+        "kernel at its target would save {:.1f}%: {} first",
+        100 * cut, 100 * out.saved_share, 100 * tuned,
+        out.saved_share >= tuned ? "restructure" : "tune");
+    advice_.what_if.insert(advice_.what_if.begin(), std::move(out));
+  }
+
   void more_gpus() {
     if (facts_.replayer == nullptr) return;
     for (const int count : kCounts) {
-      Change change;
-      const double part = 1.0 / count;
-      Affected all;
-      const std::vector<bool> communicates = communication_rows(*facts_.profile);
-      for (std::uint32_t i = 0; i < facts_.profile->kernels.size(); ++i)
-        if (!communicates[i]) all.kernel_rows.push_back(i);
-      for (std::uint32_t i = 0; i < facts_.profile->copies.size(); ++i) all.copy_rows.push_back(i);
-      change.edits.emplace_back(edit::Scale{std::move(all), {part, part, part}});
       WhatIf out;
       out.resource = "gpus";
       out.factor = count;
-      out.saved_share = saved_by(change, {});
+      out.saved_share = saved_by_part(1.0 / count, false);
       if (out.saved_share < kWorthShowing) continue;
       out.saved_ns = out.saved_share * facts_.unit.baseline_ns.mid;
       out.text = fmt::format(
@@ -150,6 +186,8 @@ class HardwareWhatIf {
 
 }  // namespace
 
-void add_hardware(const Facts& facts, Advice& advice) { HardwareWhatIf(facts, advice).run(); }
+void add_hardware(const Facts& facts, const AdviceOptions& options, Advice& advice) {
+  HardwareWhatIf(facts, advice).run(options.data_cut);
+}
 
 }  // namespace purlin::analyze

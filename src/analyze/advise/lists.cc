@@ -126,6 +126,13 @@ void add_alerts(const Facts& facts, Advice& advice) {
   add("tensor_cores_idle", advice.tensor.idle, 0.1, 0.5,
       fmt::format("products on the vector units take {:.0f}% of the kernel time",
                   100 * advice.tensor.idle));
+  for (const KernelStat& kernel : facts.rows.kernels)
+    if (!kernel.roof.cannot_launch.empty())
+      advice.alerts.push_back({"cannot_launch", "critical", kernel.share, 0, kernel.label,
+                               kernel_id(facts, kernel.name.full),
+                               fmt::format("{} cannot launch on this GPU: {}; the file names "
+                                           "another GPU, or its launch facts are wrong",
+                                           short_label(kernel), kernel.roof.cannot_launch)});
   const Coverage& coverage = facts.profile->coverage;
   const double lost =
       coverage.launches_counted > 0 ? coverage.launches_lost / coverage.launches_counted : 0;

@@ -75,6 +75,26 @@ bool fits(const Platform& platform, std::string_view step) {
   return audience == std::end(kAudiences) || audience->fits(platform);
 }
 
+std::string_view route_of(const Platform& platform, const Intervention& one) {
+  if (one.expertise != "kernel") return "";
+  if (of_opencl(platform)) return "opencl";
+  // What Triton's compiler decides by itself.
+  constexpr std::string_view kOfThreads[] = {"shared_memory_conflicts",
+                                             "avoid_bank_conflicts",
+                                             "fewer_barriers",
+                                             "unify_branches",
+                                             "smaller_code",
+                                             "specialize_warps",
+                                             "local_gathers",
+                                             "persistent_kernel",
+                                             "coalesce",
+                                             "more_instruction_parallelism"};
+  const bool threads =
+      std::find(std::begin(kOfThreads), std::end(kOfThreads), one.id) != std::end(kOfThreads);
+  if (!threads && platform.torch) return "triton";
+  return of_cuda(platform) ? "cuda" : "hip";
+}
+
 void keep_what_fits(const Platform& platform, std::vector<Intervention>& interventions) {
   for (Intervention& one : interventions)
     std::erase_if(one.how, [&](const std::string& step) { return !fits(platform, step); });

@@ -28,6 +28,10 @@ Platform platform_of(const Profile& profile, const std::vector<KernelStat>& rows
 // Whether a step such as "PyTorch: …" or "OpenCL: …" is for this platform; others always are.
 bool fits(const Platform& platform, std::string_view step);
 
+// What the change's kernel would be written in: "triton" where its blocks say enough, the device's
+// own language where threads, barriers or shared memory are arranged; "" where none is written.
+std::string_view route_of(const Platform& platform, const Intervention& one);
+
 // Leaves the steps that fit, then the interventions that have a step.
 void keep_what_fits(const Platform& platform, std::vector<Intervention>& interventions);
 

@@ -110,5 +110,23 @@ TEST(Platform, EveryStepOfAFrameworkIsLabelled) {
     }
 }
 
+TEST(Platform, KernelsAreWrittenInALanguageOfTheDevice) {
+  Intervention one;
+  one.expertise = "kernel";
+  one.id = "tune_kernel";
+  Platform platform;
+  EXPECT_EQ(route_of(platform, one), "cuda");
+  platform.torch = true;
+  EXPECT_EQ(route_of(platform, one), "triton");
+  one.id = "avoid_bank_conflicts";  // Triton's compiler arranges shared memory
+  EXPECT_EQ(route_of(platform, one), "cuda");
+  platform.api = Platform::Api::kHip;
+  EXPECT_EQ(route_of(platform, one), "hip");
+  platform.api = Platform::Api::kOpencl;
+  EXPECT_EQ(route_of(platform, one), "opencl");
+  one.expertise = "framework";
+  EXPECT_EQ(route_of(platform, one), "");
+}
+
 }  // namespace
 }  // namespace purlin::analyze

@@ -57,7 +57,7 @@ void add_savings(const Facts& facts, std::vector<Intervention>& interventions);
 std::size_t drop_below_spread(const Facts& facts, std::vector<Intervention>& interventions);
 LevelShares measure_levels(const Facts& facts, const Advice& advice);
 void add_plan(const Facts& facts, Advice& advice);
-void add_hardware(const Facts& facts, Advice& advice);
+void add_hardware(const Facts& facts, const AdviceOptions& options, Advice& advice);
 std::vector<CriticalWork> name_critical_path(const Facts& facts, const Replayed& replayed);
 void add_replay(const Facts& facts, Advice& advice);
 void add_no_gain(const Facts& facts, Advice& advice);

@@ -51,12 +51,34 @@ std::string brief_name(const NameParts& parts) {
   return name;
 }
 
+// Of a list of properties that is one argument: "Selective_Scan_fwd_kernel_traits<128, c10::Half>",
+// or CK's "GridwiseGemm<…, unsigned short, …>", which is its bf16.
+std::string_view type_in_traits(const std::vector<std::string_view>& arguments) {
+  for (std::string_view argument : arguments) {
+    const NameParts parts = take_apart(argument);
+    const std::string lower = lower_case(parts.name);
+    const bool gridwise = lower.find("gridwise") != std::string::npos;
+    if (parts.arguments.empty() || (!gridwise && lower.find("traits") == std::string::npos))
+      continue;
+    for (std::string_view inner : split_arguments(parts.arguments)) {
+      const std::string name = type_name(inner);
+      if (gridwise && (inner == "unsigned short" || name == "bf16_t" || name == "bhalf_t"))
+        return "bf16";
+      const std::string_view type = element_type(name == "_Float16" ? "half" : name);
+      if (type.find('f') != std::string_view::npos) return type;
+    }
+  }
+  return "";
+}
+
 // The element type of kernels that take it as a template argument: the operation's, else the first
 // floating type, else the first type. Other integer arguments are usually indices.
 std::string_view type_in(const NameParts& parts) {
   const Operation operation = operation_in(parts.arguments);
-  if (!operation.name.empty()) return element_type(operation.type);
   const std::vector<std::string_view> arguments = split_arguments(parts.arguments);
+  if (!operation.name.empty() && !operation.type.empty()) return element_type(operation.type);
+  if (const std::string_view type = type_in_traits(arguments); !type.empty()) return type;
+  if (!operation.name.empty()) return "";
   for (std::string_view argument : arguments) {
     const std::string_view type = element_type(type_name(argument));
     if (type.find('f') != std::string_view::npos) return type;
@@ -98,8 +120,9 @@ std::string_view type_of_parameters(std::string_view text, const NameParts& part
 
 // Of names without parameters: "foo_kernel_f16". Two types that differ tell nothing.
 std::string_view type_of_words(std::string_view lower) {
-  constexpr std::string_view kWords[] = {"bf16", "f16",  "fp16", "f32",     "fp32",
-                                         "f64",  "fp64", "fp8",  "bfloat16"};
+  constexpr std::string_view kWords[] = {
+      "bf16", "f16",  "fp16",     "f32",     "fp32",    "f64",     "fp64",      "fp8",
+      "int8", "half", "bfloat16", "float16", "float32", "float64", "complex64", "complex128"};
   // Kernels of triton_kernels that count and route by index.
   if (lower.find("qk_int8") != std::string_view::npos)
     return "i8";  // SageAttention names its sum's type too
@@ -115,7 +138,10 @@ std::string_view type_of_words(std::string_view lower) {
   for (const std::string& token : split(std::string(lower), '_'))
     for (const std::string_view word : kWords)
       if (token == word) {
-        const std::string_view type = word == "fp8" ? "f8e4m3" : element_type(word);
+        const std::string_view type = word == "fp8"          ? "f8e4m3"
+                                      : word == "complex64"  ? "c64"
+                                      : word == "complex128" ? "c128"
+                                                             : element_type(word);
         if (!found.empty() && found != type) return "";
         found = type;
       }
@@ -173,11 +199,16 @@ KernelName describe_kernel(std::string_view recorded) {
   if (cut && out.op_class == "other") out.op_class = op_class_of(lower_case(recorded));
   if (!read_outlined(recorded, out)) read_dialect(parts, out);
   if (out.dtype.empty() && out.family != "nccl") out.dtype = type_in(parts);
-  if (out.dtype.empty() && out.family != "nccl") out.dtype = type_of_parameters(text, parts);
+  // Of a collective, parameters are scales and flags next to bytes of any type.
+  if (out.dtype.empty() && out.op_class != "communication")
+    out.dtype = type_of_parameters(text, parts);
   // Of libraries, the dialects know better: cuDNN's "f16" is of bf16 too.
-  const bool own_words = out.family == "custom" || out.family == "triton" ||
-                         out.family == "sage-attention" || out.family == "flash-attention";
-  if (out.dtype.empty() && own_words && parts.arguments.empty()) out.dtype = type_of_words(lower);
+  constexpr std::string_view kOwnWords[] = {"custom", "triton", "sage-attention", "flash-attention",
+                                            "aiter",  "cupy",   "onednn"};
+  const bool own_words =
+      std::find(std::begin(kOwnWords), std::end(kOwnWords), out.family) != std::end(kOwnWords);
+  if (out.dtype.empty() && own_words) out.dtype = type_of_words(lower_case(parts.name));
+  if (out.dtype.empty() && starts_with(lower, "__amd_rocclr_")) out.dtype = "bytes";  // of any type
   if (out.tensor == TensorCores::kUnknown) {
     if (never_on_tensor_cores(out, lower)) {
       out.tensor = TensorCores::kNo;

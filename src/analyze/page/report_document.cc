@@ -135,8 +135,8 @@ class ReportHead {
   // What the drill-down shows of a launch shape: a row of `kernels` without what it repeats.
   static Json shape_json(const Json& row) {
     Json out = Json::object();
-    for (const char* key : {"label", "op", "shape", "dtype", "count", "total_ns", "p50_ns",
-                            "p95_ns", "share", "bound", "utilization", "launch"})
+    for (const char* key : {"label", "op", "shape", "dtype", "dtype_from", "count", "total_ns",
+                            "p50_ns", "p95_ns", "share", "bound", "utilization", "launch"})
       out.set(key, row[key]);
     // Where the bound comes from: a guess is marked as such in every row.
     if (row["roof"].is_object())

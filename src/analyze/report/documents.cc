@@ -167,6 +167,7 @@ Json stalls_json(const KernelStat& kernel) {
 
 Json kernel_json(const KernelStat& kernel, const Report& report) {
   const Roof& roof = kernel.roof;
+  const bool guessed = kernel.has_guess();
   Json out = Json::object({{"id", row_id(kernel, report.group_by)},
                            {"name", kernel.name.full},
                            {"label", kernel.label},
@@ -174,7 +175,10 @@ Json kernel_json(const KernelStat& kernel, const Report& report) {
                            {"op_class", kernel.name.op_class},
                            {"op", kernel.op},
                            {"shape", kernel.shape},
-                           {"dtype", kernel.dtype},
+                           {"dtype", guessed ? kernel.dtype_guess.dtype : kernel.dtype},
+                           {"dtype_from", guessed                ? Json(kernel.dtype_guess.from)
+                                          : kernel.dtype.empty() ? Json()
+                                                                 : Json("program")},
                            {"device", kernel.device},
                            {"build", kernel.build},
                            {"built", built_json(kernel.name)}});
@@ -364,7 +368,7 @@ std::string to_csv(const Report& report) {
       "share,bound,utilization,ceiling,flops,bytes,provenance,flops_per_s,bytes_per_s,intensity,"
       "headroom_ns,occupancy_theoretical,occupancy_achieved,occupancy_limiter,grid,block,cluster,"
       "launch_shapes,dynamic_shared_bytes,static_shared_bytes,local_bytes,registers,"
-      "build,kernels,tile,stages,layout,arch,tensor_cores,built_dtype,bound_from\r\n";
+      "build,kernels,tile,stages,layout,arch,tensor_cores,built_dtype,bound_from,dtype_from\r\n";
   for (const KernelStat& kernel : report.kernels) {
     const Json json = kernel_json(kernel, report);
     const Json &roof = json["roof"], &occupancy = json["occupancy"], &launch = json["launch"];
@@ -400,6 +404,7 @@ std::string to_csv(const Report& report) {
     for (const char* key : {"tile", "stages", "layout", "arch", "tensor_cores", "dtype"})
       field(json["built"][key]);
     field(roof["bound_from"]);
+    field(json["dtype_from"]);
     out += "\r\n";
   }
   return out;

@@ -55,6 +55,7 @@ struct Group {
   std::optional<RoofSum> work;
   std::set<std::tuple<Dim3, Dim3, Dim3, std::uint32_t>> shapes;
   std::set<std::string> kernels;
+  std::optional<DtypeGuess> guess;
 };
 
 // Device, build, then what GroupBy says; what it merges is empty.
@@ -135,6 +136,19 @@ void add_row(Group& group, const KernelRow& row) {
     stat.static_shared_bytes = row.static_shared_bytes;
     stat.local_bytes = row.local_bytes;
   }
+}
+
+// A guess is a group's where it is that of all its rows.
+void add_guesses(const Profile& profile, const std::map<std::string, KernelName>& names,
+                 const std::vector<Group*>& group_of) {
+  const std::vector<DtypeGuess> guesses = guess_dtypes(profile, names);
+  for (std::size_t i = 0; i < guesses.size(); ++i) {
+    std::optional<DtypeGuess>& guess = group_of[i]->guess;
+    if (!guess) guess = guesses[i];
+    if (!(*guess == guesses[i])) guess->dtype.clear();
+  }
+  for (Group* group : group_of)
+    if (group->guess && !group->guess->dtype.empty()) group->stat.dtype_guess = *group->guess;
 }
 
 // Kernels whose brief names are the same are told apart; numbers go by full name, not by rank.
@@ -289,8 +303,8 @@ Report build_rows(const Profile& profile, GroupBy group_by, const std::vector<Ce
   report.partial = profile.partial;
   report.ceilings = ceilings_of(profile, measured);
 
-  std::map<Key, Group> groups;         // ordered, so that equal totals rank the same each time
-  std::vector<const Group*> group_of;  // of each row, where asked for
+  std::map<Key, Group> groups;   // ordered, so that equal totals rank the same each time
+  std::vector<Group*> group_of;  // of each row
   std::map<std::string, KernelName> names;
   const bool has_builds = std::any_of(profile.kernels.begin(), profile.kernels.end(),
                                       [](const KernelRow& row) { return !row.build.empty(); });
@@ -302,7 +316,7 @@ Report build_rows(const Profile& profile, GroupBy group_by, const std::vector<Ce
     const std::string device = device_name(profile, row.device);
     const auto place = groups.try_emplace(key_of(row, kernel, device, build, group_by)).first;
     Group& group = place->second;
-    if (row_of != nullptr) group_of.push_back(&group);
+    group_of.push_back(&group);
     group.stat.name = row_name(kernel, row.op, group_by);
     group.stat.device = device;
     group.stat.build = build;
@@ -316,6 +330,8 @@ Report build_rows(const Profile& profile, GroupBy group_by, const std::vector<Ce
     report.launches += row.duration.count();
   };
   for (const KernelRow& row : profile.kernels) add(row);
+  if (group_by != GroupBy::kOp && group_by != GroupBy::kOpClass)
+    add_guesses(profile, names, group_of);
   if (!profile.stalls.empty()) {
     const std::size_t rows = group_of.size();
     for (const KernelRow& row : sampled_only(profile)) add(row);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "analyze/kernel_name/kernel_name.h"
+#include "analyze/report/dtype_guess.h"
 #include "analyze/roofline/roofline.h"
 #include "analyze/roofline/target.h"
 #include "analyze/stalls/sites.h"
@@ -40,9 +41,10 @@ struct KernelStat {
   std::string build;   // the user's label of the code it ran in
   // As the program gave it; "" where unknown or where rows with others merged.
   std::string op, shape, dtype;
-  LaunchShape launch;     // the one that took most time
-  int launch_shapes = 0;  // merged here
-  int kernels = 1;        // merged here; name is then that of the op or the class
+  DtypeGuess dtype_guess;  // where neither the program nor the name says it
+  LaunchShape launch;      // the one that took most time
+  int launch_shapes = 0;   // merged here
+  int kernels = 1;         // merged here; name is then that of the op or the class
   // Of that launch shape. Without registers, they were not recorded: OpenCL reports none.
   std::uint32_t registers = 0, static_shared_bytes = 0, local_bytes = 0;
   double share = 0;  // of the time of all kernels
@@ -52,6 +54,8 @@ struct KernelStat {
 
   StallSites sampled;  // of the kernel with all launch shapes
   Roof roof;           // of the row as a whole; unknown until roofs are added
+
+  bool has_guess() const { return dtype.empty() && !dtype_guess.dtype.empty(); }
 };
 
 // How program counters were sampled, and what of the samples is in no row.

@@ -230,7 +230,7 @@ class Renderer {
     // "bf16 tensor" gives the element type and the roof together; "dram" is implied for memory.
     const std::string& roof = kernel.roof.ceiling;
     const bool in_roof = !kernel.dtype.empty() && starts_with(roof, kernel.dtype);
-    std::string shape = in_roof ? roof : kernel.dtype;
+    std::string shape = in_roof ? roof : dtype_text(kernel);
     if (!kernel.shape.empty()) shape += (shape.empty() ? "" : " ") + kernel.shape;
     if (!shape.empty()) parts.push_back(clean(shape));
     if (kernel.kernels > 1) parts.push_back(fmt::format("{} kernels", kernel.kernels));

@@ -38,6 +38,10 @@ inline bool is_guess(const Roof& roof) { return roof.bound_from == "op_class"; }
 // The bound as every row and list shows it: "compute 31%" with the share of that roof, "memory?"
 // where it is a guess, "-" where it is not known.
 std::string bound_text(const Roof& roof);
+// The element type in the same way: "bf16", "bf16?" where it is a guess, "" where it is not known.
+inline std::string dtype_text(const KernelStat& kernel) {
+  return kernel.has_guess() ? kernel.dtype_guess.dtype + "?" : kernel.dtype;
+}
 // "128 registers a thread, 4 KiB static and …"; what is not known says so.
 std::string resources_text(const KernelStat& kernel);
 

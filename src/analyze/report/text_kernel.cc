@@ -64,7 +64,7 @@ class KernelRenderer {
     if (!kernel_.name.family.empty()) text += fmt::format(" ({})", kernel_.name.family);
     if (kernel_.kernels > 1) text += fmt::format(", {} kernels", kernel_.kernels);
     if (!kernel_.op.empty()) text += ", of " + clean(kernel_.op);
-    if (!kernel_.dtype.empty()) text += ", " + clean(kernel_.dtype);
+    if (const std::string dtype = dtype_text(kernel_); !dtype.empty()) text += ", " + clean(dtype);
     if (!kernel_.shape.empty()) text += ", " + clean(kernel_.shape);
     if (!kernel_.device.empty()) text += ", on " + clean(kernel_.device);
     line("what", text);
@@ -270,7 +270,7 @@ class KernelRenderer {
       std::string what = kernel_.kernels > 1 ? clean(row.label) + ", " : "";
       what += to_text(row.launch);
       if (!row.op.empty()) what += ", " + clean(row.op);
-      if (!row.dtype.empty()) what += " " + clean(row.dtype);
+      if (const std::string dtype = dtype_text(row); !dtype.empty()) what += " " + clean(dtype);
       if (!row.shape.empty()) what += " " + clean(row.shape);
       bool first = true;
       for (const std::string& part : wrap_name(what, room, 4)) {

@@ -4,6 +4,7 @@
 #include "analyze/roofline/counters.h"
 #include "analyze/roofline/work.h"
 #include "base/text.h"
+#include "model/device/gpu_table.h"
 #include "model/device/occupancy.h"
 
 #include <fmt/format.h>
@@ -239,7 +240,7 @@ void RoofSum::add_occupancy(const KernelRow& row, double ns) {
   if (!limits || (row.registers == 0 && row.launch.threads_per_block() == 1)) return;
   const auto occupancy =
       occupancy_of(row.launch, static_cast<int>(std::min(row.registers, 10'000u)),
-                   row.static_shared_bytes, *limits, device_->compute_units);
+                   row.static_shared_bytes, *limits, units_of(*device_));
   if (!occupancy) {
     if (cannot_launch_.empty())
       cannot_launch_ = beyond_limits(row.launch, static_cast<int>(std::min(row.registers, 10'000u)),
@@ -251,8 +252,8 @@ void RoofSum::add_occupancy(const KernelRow& row, double ns) {
   theoretical_ += weight * occupancy->theoretical;
   estimated_ += weight * occupancy->estimated;
   limiters_[std::string(to_text(occupancy->limiter))] += weight;
-  if (device_->compute_units > 0 &&
-      row.launch.blocks() < static_cast<std::uint64_t>(device_->compute_units))
+  if (const int units = units_of(*device_);
+      units > 0 && row.launch.blocks() < static_cast<std::uint64_t>(units))
     small_grid_ns_ += ns;
 }
 

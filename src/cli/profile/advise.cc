@@ -2,6 +2,7 @@
 // `purlin advise`: recommended changes, their savings, and the evidence.
 #include "analyze/advise/advice.h"
 #include "analyze/advise/applied.h"
+#include "analyze/advise/training_log.h"
 #include "analyze/phase/slice.h"
 #include "analyze/report/supplement.h"
 #include "base/files.h"
@@ -69,6 +70,10 @@ class AdviseCommand : public Command {
     flags.option("--top", top_, "Interventions in the text, 0 for all");
     flags.option("--list", list_, "Entries of the lists: kernels to tune, slower kernels");
     flags.option("--smallest", smallest_, "Smallest saving to show, as a share of the time");
+    flags.option("--data-cut", data_cut_,
+                 {"What if the program worked on less data: 60%, or 0.6",
+                  "The answer has what that saves, next to the tuning of all kernels."},
+                 "SHARE");
     flags.option("--phase", phase_, kPhaseOption, "PHASE");
     flags.option("--gpu", gpu_, "GPU of a profile that does not name it: V100-SXM2, H200", "NAME");
     flags.list("--shape", shapes_,
@@ -78,6 +83,8 @@ class AdviseCommand : public Command {
                "KERNEL=PROBLEM");
     flags.option("--stalls", stalls_, "Stall samples of the kernels: CSV, or Nsight Compute's CSV",
                  "FILE");
+    flags.option("--training-log", training_log_,
+                 "Log of the training: count the steps that a loss scale left out", "FILE");
     flags.option("--target-compute", compute_, "Reachable share of the compute roof");
     flags.option("--target-memory", memory_, "Reachable share of the bandwidth roof");
     flags.flag("--json", json_, {"Print one JSON document", "The schema is purlin.advise/1."});
@@ -90,6 +97,7 @@ class AdviseCommand : public Command {
     if (list_ < 0) return error(Code::kInvalid, "--list {}: give how many entries", list_);
     if (!(smallest_ >= 0 && smallest_ < 1))
       return error(Code::kInvalid, "--smallest {}: give a share, 0.01 for 1 %", smallest_);
+    PURLIN_ASSIGN(const double data_cut, data_cut_share());
     for (const auto& [flag, value] :
          {std::pair{"--target-compute", compute_}, std::pair{"--target-memory", memory_}})
       if (!(value > 0 && value <= 1))
@@ -114,6 +122,7 @@ class AdviseCommand : public Command {
     options.targets = {compute_, memory_};
     options.list = static_cast<std::size_t>(list_);
     options.smallest = smallest_;
+    options.data_cut = data_cut;
     std::optional<analyze::Diff> diff;
     if (!against_.empty()) {
       PURLIN_ASSIGN(const Profile before,
@@ -126,6 +135,13 @@ class AdviseCommand : public Command {
     analyze::Advice advice =
         analyze::advise(profile, timeline, measured_ceilings(profile.environment), options);
     advice.files = files_;
+    if (!training_log_.empty()) {
+      PURLIN_ASSIGN(const std::string log, read_file(training_log_));
+      const std::string found = analyze::to_text(analyze::read_training_log(log));
+      advice.notes.push_back(
+          training_log_ + ": " +
+          (found.empty() ? "no line names a loss scale or a skipped step" : found));
+    }
     if (!apply_.empty()) return apply(context, profile, timeline, advice);
     if (json_) {
       context.print(to_json(advice).dump(2) + "\n");
@@ -137,6 +153,17 @@ class AdviseCommand : public Command {
   }
 
  private:
+  Result<double> data_cut_share() const {
+    if (data_cut_.empty()) return 0.0;
+    const bool percent = ends_with(data_cut_, "%");
+    const auto number =
+        parse_double(trim(std::string_view(data_cut_).substr(0, data_cut_.size() - percent)));
+    const double share = number.value_or(-1) / (percent ? 100 : 1);
+    if (share > 0 && share < 1) return share;
+    return error(Code::kInvalid, "--data-cut '{}': give the share that is cut: 60%, or 0.6",
+                 data_cut_);
+  }
+
   // The advice of one file, by the rules' models alone.
   Result<analyze::Advice> advice_of(Context& context, analyze::PhaseChoice phase,
                                     const std::string& file) const {
@@ -203,7 +230,8 @@ class AdviseCommand : public Command {
   }
 
   std::vector<std::string> files_, shapes_;
-  std::string id_, apply_, output_, against_, gpu_, stalls_, phase_ = "steady";
+  std::string id_, apply_, output_, against_, gpu_, stalls_, data_cut_, training_log_,
+      phase_ = "steady";
   int top_ = 5, list_ = 5;
   double smallest_ = 0.01, compute_ = 0.78, memory_ = 0.92;
   bool json_ = false, outcome_ = false;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// `purlin capture`: starts, stops or extends the capture of a running program.
+// `purlin capture`: starts, stops or extends the capture of a running program, of this machine or
+// through a server.
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/frame/command.h"
+#include "cli/profile/window_request.h"
 #include "profile/control_client.h"
 #include "profile/torch/request.h"
 
@@ -27,21 +29,30 @@ class CaptureCommand : public Command {
   }
   VerbText text() const override {
     return {.description =
-                "Controls process PID, a CUDA program that runs under `purlin profile`. Only the "
-                "user who started the program may do so. A window records every launch for the "
-                "time of --for, without the overhead limit.",
+                "Controls process PID, a program that runs under `purlin profile` or with the "
+                "variables of `purlin env`. Only the user who started the program may do so. A "
+                "window records every launch for the time of --for, without the overhead limit. "
+                "Of OpenCL programs, status and window are possible.",
             .more =
                 "The answer comes within half a second, the first time after CUPTI was "
                 "initialised. Windows and stops are in the coverage of the profile.\n\nAfter "
                 "--idle or --windows, nothing is recorded before the first CUDA context of the "
-                "program. A window that is requested earlier begins with that context.",
+                "program. A window that is requested earlier begins with that context.\n\nWith "
+                "--server, a window is requested of the captured processes of a node. Its "
+                "collector takes the request with its next batch and sends the timeline as a raw "
+                "profile, which is fetched. The token needs the scope write.",
             .examples = {{"purlin profile --idle -o run.plprof -- python3 serve.py &"},
                          {"purlin capture window --for 2s $(pgrep -n -f serve.py)",
                           "-n selects the newest process, not purlin itself"},
                          {"purlin capture window --torch 4711",
-                          "Ops and shapes of a PyTorch program's next steps"}},
-            .exit_codes = {{0, "Done"}, {2, "Error"}},
-            .see = {"docs/guide/profiling.md"}};
+                          "Ops and shapes of a PyTorch program's next steps"},
+                         {"purlin capture window --server https://fleet:8717 --node gpu07 --job "
+                          "4711 --for 10s -o now.plprof",
+                          "The processes of a job on a node of the fleet"}},
+            .exit_codes = {{0, "Done"},
+                           {2, "Error"},
+                           {3, "With --server: the timeline did not arrive in time"}},
+            .see = {"docs/guide/profiling.md", "docs/guide/fleet.md"}};
   }
   void declare(Flags& flags) override {
     flags.positionals(
@@ -53,11 +64,17 @@ class CaptureCommand : public Command {
           {"stop", "Stop the capture"},
           {"window", "Record every launch for the time of --for, then continue as before"}}});
     flags.option("--for", length_, "Length of a window", "TIME");
+    flags.option("--server", order_.server, "URL of `purlin serve`: a window of a node", "URL");
+    flags.option("--node", order_.node, "The node, as the server names it");
+    flags.option("--job", order_.job, "Of the node, the processes of this job");
+    flags.option("--wait", wait_, "With --server: time until the timeline has arrived", "TIME");
+    flags.option("-o,--output", order_.output, "With --server: file of the timeline", "FILE");
     flags.flag("--torch", torch_, "With window: a trace of a PyTorch program's next steps");
     flags.flag("--json", json_, "Print the answer as JSON");
   }
 
   Result<int> run(Context& context) override {
+    if (!order_.server.empty()) return through_server(context);
     if (words_.size() != 2)
       return error(Code::kInvalid,
                    "give an action and one process, such as: purlin capture status 4711{}",
@@ -87,6 +104,26 @@ class CaptureCommand : public Command {
   }
 
  private:
+  Result<int> through_server(Context& context) {
+    order_.json = json_;
+    const std::string action = words_.empty() ? "" : words_[0];
+    if (action == "status" && words_.size() == 1) return list_windows(context, order_);
+    const std::optional<std::int64_t> pid = words_.size() == 2 ? parse_int(words_[1]) : 0;
+    if (action != "window" || words_.size() > 2 || !pid || *pid < 0 || order_.node.empty() ||
+        torch_)
+      return error(Code::kInvalid,
+                   "with --server give window, --node and at most one process, such as: purlin "
+                   "capture window --server {} --node gpu07 --job 4711; or status",
+                   order_.server);
+    ControlRequest request;
+    PURLIN_TRY(parse(action, request));
+    const std::optional<double> wait = parse_duration_s(wait_);
+    if (!wait) return error(Code::kInvalid, "--wait '{}' is not a time such as 10m", wait_);
+    order_.pid = *pid;
+    order_.length_ns = request.length_ns;
+    order_.wait_s = *wait;
+    return request_window(context, order_);
+  }
   Result<int> trace(std::int64_t pid, const ControlRequest& request, Context& context) const {
     if (request.verb != ControlRequest::Verb::kWindow)
       return error(Code::kInvalid, "--torch belongs to window: purlin capture window --torch {}",
@@ -130,7 +167,8 @@ class CaptureCommand : public Command {
   }
 
   std::vector<std::string> words_;
-  std::string length_ = "2s";
+  WindowOrder order_;
+  std::string length_ = "2s", wait_ = "10m";
   bool json_ = false, torch_ = false;
 };
 

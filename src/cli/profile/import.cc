@@ -2,6 +2,7 @@
 // `purlin import`: writes the traces of other tools as a profile, and lists its contents and gaps.
 #include "profile/import/import.h"
 
+#include "analyze/text/layout.h"
 #include "base/files.h"
 #include "base/text.h"
 #include "cli/commands.h"
@@ -127,6 +128,11 @@ class ImportCommand : public Command {
     return document.dump(2) + "\n";
   }
 
+  static std::string entry(const Terminal& terminal, std::string_view key, std::string_view text) {
+    std::string out = analyze::fold(text, std::string(12, ' '), analyze::text_width(terminal));
+    return out.replace(2, key.size(), key);
+  }
+
   std::string text(const Terminal& terminal, const std::vector<ProfileFile>& files,
                    const Profile& profile) const {
     const Contents contents(profile);
@@ -137,10 +143,11 @@ class ImportCommand : public Command {
     for (const DeviceInfo& device : profile.environment.devices)
       out += fmt::format("  {:<9} {}{}\n", "device", device.name.empty() ? device.id : device.name,
                          device.arch.empty() ? "" : "  " + device.arch);
-    out += fmt::format("  {:<9} {}, {} in {}", "kernels", counted(contents.launches, "launch"),
-                       format_ns(contents.kernel_ns), counted(profile.kernels.size(), "row"));
-    out += fmt::format("; {} with problem shapes, {} with counters\n", contents.with_shape,
-                       contents.with_counters);
+    out += entry(terminal, "kernels",
+                 fmt::format("{}, {} in {}; {} with problem shapes, {} with counters",
+                             counted(contents.launches, "launch"), format_ns(contents.kernel_ns),
+                             counted(profile.kernels.size(), "row"), contents.with_shape,
+                             contents.with_counters));
     if (contents.copies > 0)
       out += fmt::format("  {:<9} {}{}\n", "copies", format_count(contents.copies),
                          contents.copy_bytes > 0 ? ", " + format_bytes(contents.copy_bytes) : "");
@@ -157,7 +164,7 @@ class ImportCommand : public Command {
           "  " + terminal.paint(Style::kYellow, "partial") + "   a file is damaged or cut short\n";
     for (const CoverageNote& note : profile.coverage.notes) {
       const std::string count = note.count > 0 ? format_count(note.count) + ": " : "";
-      out += fmt::format("  {:<9} {}{}\n", "note", count, note.text);
+      out += entry(terminal, "note", count + note.text);
     }
     if (output_.empty()) return out + "not written: give -o FILE\n";
     const Result<std::uint64_t> size = file_size(output_);

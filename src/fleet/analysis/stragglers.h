@@ -29,7 +29,7 @@ struct Straggler {
 struct StragglerOptions {
   Needs needs;
   double min_slowdown = 0.05;
-  double min_deviations = 5;
+  double min_deviations = 5;  // of ten devices and more; of fewer, 1.6 times as many
   int min_peers = 5;
 };
 struct Stragglers {

@@ -11,6 +11,7 @@
 #include "fleet/api/memory_store_testing.h"
 #include "fleet/api/query_api.h"
 #include "fleet/api/query_filter.h"
+#include "fleet/api/window_api.h"
 #include "fleet/cache_api.h"
 #include "fleet/service.h"
 #include "store/zstd_frame.h"
@@ -62,6 +63,7 @@ class ApiTest : public testing::Test {
     clock_.now_ns = 1'700'000'100'000'000'000;
     gate_.emplace(std::make_unique<MemoryStore>(facts_));
     shelf_.emplace(join_path(root_, "raws"));
+    windows_ = WindowRequests::open(join_path(root_, "windows.json")).value();
     audit_ = AuditLog::open(join_path(root_, "audit.log")).value();
     open("");
   }
@@ -76,8 +78,12 @@ class ApiTest : public testing::Test {
     if (!tokens.empty()) options.tokens = Tokens::parse(tokens, "t").value();
     std::vector<Endpoint> all;
     for (std::vector<Endpoint> some :
-         {ingest_endpoints(*gate_, clock_), query_endpoints(*gate_, clock_), node_endpoints(*gate_),
-          raw_endpoints(*shelf_, *gate_, clock_), guard_endpoints(*gate_, clock_),
+         {ingest_endpoints(*gate_, clock_, windows_.get()), query_endpoints(*gate_, clock_),
+          node_endpoints(*gate_),
+          raw_endpoints(
+              *shelf_, *gate_, clock_,
+              [this](const std::string& hash) { return windows_->arrived(hash, clock_.now_ns); }),
+          window_endpoints(*windows_, *shelf_, clock_), guard_endpoints(*gate_, clock_),
           backlog_endpoints(*leases_, clock_), store_endpoints(*gate_, clock_),
           cache_endpoints(*caches_)})
       all.insert(all.end(), some.begin(), some.end());
@@ -116,6 +122,7 @@ class ApiTest : public testing::Test {
   std::shared_ptr<MemoryFacts> facts_ = std::make_shared<MemoryFacts>();
   std::optional<StoreGate> gate_;
   std::optional<RawShelf> shelf_;
+  std::unique_ptr<WindowRequests> windows_;
   std::unique_ptr<AuditLog> audit_;
   std::optional<Service> service_;
 };
@@ -162,6 +169,44 @@ TEST_F(ApiTest, EachEndpointOpensForItsScopeAndNoOther) {
           << endpoint.method << " " << target << " " << holder.token << " " << status;
     }
   }
+}
+
+TEST_F(ApiTest, ARequestedWindowIsInTheAnswerToTheNodesNextBatchAndInTheAuditLog) {
+  EXPECT_EQ(header(post(store::encode(made_batch(1)).value()), "X-Purlin-Windows"), "");
+  const std::string ask_for = "/v1/windows?id=ab12&node=gpu07&job=4711&length_s=5";
+  EXPECT_EQ(ask("POST", ask_for).status, 201);
+  EXPECT_EQ(ask("POST", ask_for).status, 201) << "the same request twice is one";
+  EXPECT_EQ(get("/v1/windows")["windows"].items().size(), 1U);
+  EXPECT_EQ(header(post(store::encode(made_batch(2)).value()), "X-Purlin-Windows"), "true");
+  const std::string take = R"({"node": "gpu07", "claimer": "c1", "reports": []})";
+  const auto exchange = [&](const std::string& body) {
+    const HttpAnswer answer = ask("POST", "/v1/windows/exchange", body);
+    EXPECT_EQ(answer.status, 200) << answer.body;
+    return Json::parse(answer.body).value_or(Json());
+  };
+  EXPECT_EQ(exchange(take)["windows"].items().size(), 1U);
+  EXPECT_EQ(exchange(R"({"node": "gpu07", "claimer": "c2"})")["windows"].items().size(), 0U)
+      << "one collector has it";
+  EXPECT_EQ(exchange(take)["windows"].items().size(), 1U) << "its answer may have been lost";
+  const std::string bytes = "a profile", hash = sha256_hex(bytes);
+  const std::string sending =
+      R"({"node": "gpu07", "claimer": "c1", "reports": [{"id": "ab12", "state": "sending", )"
+      R"("detail": ")" +
+      hash + R"("}]})";
+  EXPECT_EQ(exchange(sending)["windows"].items().size(), 0U);
+  EXPECT_EQ(get("/v1/windows?id=ab12")["windows"].items()[0]["state"].as_string(), "sending");
+  EXPECT_EQ(ask("PUT", "/v1/raw/" + hash, bytes).status, 204);
+  const Json done = get("/v1/windows?id=ab12")["windows"].items()[0];
+  EXPECT_EQ(done["state"].as_string(), "arrived");
+  EXPECT_EQ(ask("GET", done["url"].as_string()).body, bytes);
+  EXPECT_EQ(header(post(store::encode(made_batch(3)).value()), "X-Purlin-Windows"), "");
+  EXPECT_NE(read_file(join_path(root_, "audit.log"))->find("id=ab12&node=gpu07&job=4711"),
+            std::string::npos);
+  for (const char* bad :
+       {"/v1/windows?id=ab12zz&node=n", "/v1/windows?id=ab", "/v1/windows?id=a&node=n&length_s=61",
+        "/v1/windows?id=a&node=n&length_s=nan", "/v1/windows?id=a&node=n&pid=x",
+        "/v1/windows?id=a&node=n&expires_s=4000"})
+    EXPECT_EQ(ask("POST", bad).status, 400) << bad;
 }
 
 TEST_F(ApiTest, NoEndpointTakesALargerBodyThanItsOwn) {

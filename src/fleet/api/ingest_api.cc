@@ -46,7 +46,8 @@ HttpAnswer failed(const Status& status) {
 
 class BatchApi {
  public:
-  BatchApi(StoreGate& gate, Clock& clock) : gate_(gate), clock_(clock) {}
+  BatchApi(StoreGate& gate, Clock& clock, const WindowRequests* windows)
+      : gate_(gate), clock_(clock), windows_(windows) {}
 
   HttpAnswer take(const Request& request) {
     HttpAnswer answer = store(request);
@@ -67,10 +68,12 @@ class BatchApi {
       return retry_later(501, batch.status().message(), kNewerRetryS);
     if (!batch.is_ok()) return error_answer(422, batch.status().message());
     batch.value().skew_ns = skew_of(request, *batch);
+    const bool wanted = windows_ != nullptr && windows_->is_wanted(batch->node);
     const Result<store::Ingest> ingested = gate_.ingest({hash, std::move(batch).value()});
     if (!ingested.is_ok()) return failed(ingested.status());
     HttpAnswer answer;
     answer.status = 204;
+    if (wanted) answer.headers.emplace_back("X-Purlin-Windows", "true");
     if (*ingested == store::Ingest::kDuplicate)
       answer.headers.emplace_back("X-Purlin-Duplicate", "true");
     if (*ingested == store::Ingest::kQuarantined)
@@ -95,13 +98,15 @@ class BatchApi {
 
   StoreGate& gate_;
   Clock& clock_;
+  const WindowRequests* const windows_;  // nullptr: none
   std::counting_semaphore<kDecodedAtOnce> decoding_{kDecodedAtOnce};
 };
 
 }  // namespace
 
-std::vector<Endpoint> ingest_endpoints(StoreGate& gate, Clock& clock) {
-  const auto api = std::make_shared<BatchApi>(gate, clock);
+std::vector<Endpoint> ingest_endpoints(StoreGate& gate, Clock& clock,
+                                       const WindowRequests* windows) {
+  const auto api = std::make_shared<BatchApi>(gate, clock, windows);
   return {{.method = "POST",
            .path = "/v1/batches",
            .scope = Scope::kIngest,

@@ -141,18 +141,20 @@ Status coverage(store::Reader& reader, const Question& question, Json& json) {
                  cells.size(), kMostPoints);
   Json list = Json::array();
   for (const store::CoverageCell& cell : cells)
-    list.push(Json::object({{"begin", format_rfc3339(cell.begin_ns)},
-                            {"node", cell.node},
-                            {"gpu", cell.gpu},
-                            {"model", cell.model},
-                            {"busy_s", cell.busy_ns * 1e-9},
-                            {"seen_s", cell.seen_ns * 1e-9},
-                            {"launches_seen", cell.launches_seen},
-                            {"launches_lost", cell.launches_lost},
-                            {"launches_sampled_out", cell.launches_sampled_out},
-                            {"overhead_s", cell.overhead_ns * 1e-9},
-                            {"bad_timestamps", cell.bad_timestamps},
-                            {"why", cell.why}}));
+    list.push(Json::object(
+        {{"begin", format_rfc3339(cell.begin_ns)},
+         {"node", cell.node},
+         {"gpu", cell.gpu},
+         {"model", cell.model},
+         {"busy_s", cell.busy_ns * 1e-9},
+         {"seen_s", cell.seen_ns * 1e-9},
+         {"launches_seen", cell.launches_seen},
+         {"launches_lost", cell.launches_lost},
+         {"launches_sampled_out", cell.launches_sampled_out},
+         {"overhead_s", cell.overhead_ns * 1e-9},
+         {"overhead_pct", cell.seen_ns > 0 ? 100 * cell.overhead_ns / cell.seen_ns : 0},
+         {"bad_timestamps", cell.bad_timestamps},
+         {"why", cell.why}}));
   json.set("cells", std::move(list));
   return add_coverage(reader, question.filter, json);
 }

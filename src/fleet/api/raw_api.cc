@@ -14,11 +14,13 @@ using store::Dimension;
 
 constexpr std::size_t kMaxIdleShelves = 4, kRawsByDefault = 100, kMostRaws = 1000;
 
-HttpAnswer put_one(RawShelf& shelf, const std::string& hash, const std::string& body) {
+HttpAnswer put_one(RawShelf& shelf, const std::string& hash, const std::string& body,
+                   const std::function<Status(const std::string&)>& note) {
   if (store::raw_key(hash).empty())
     return error_answer(400, "a raw profile is named by its SHA-256");
-  const Status stored = shelf.use(
+  Status stored = shelf.use(
       [&](blobs::BlobStore& blobs) { return store::put_raw(blobs, hash, body).status(); });
+  if (stored.is_ok() && note) stored = note(hash);
   if (stored.code() == Code::kInvalid)
     return error_answer(412, stored.message() + "; send it again");
   HttpAnswer answer;
@@ -139,6 +141,13 @@ Status RawShelf::use(const std::function<Status(blobs::BlobStore&)>& what) {
   return done;
 }
 
+bool RawShelf::has(const std::string& sha256) {
+  return !store::raw_key(sha256).empty() &&
+         use([&](blobs::BlobStore& blobs) {
+           return store::get_raw(blobs, sha256, max_bytes_).status();
+         }).is_ok();
+}
+
 store::RawPointers pointers_of(StoreGate& gate) {
   store::RawPointers pointers;
   pointers.list = [&gate](const store::Filter& filter) -> Result<std::vector<store::RawInfo>> {
@@ -159,7 +168,8 @@ store::RawPointers pointers_of(StoreGate& gate) {
   return pointers;
 }
 
-std::vector<Endpoint> raw_endpoints(RawShelf& shelf, StoreGate& gate, Clock& clock) {
+std::vector<Endpoint> raw_endpoints(RawShelf& shelf, StoreGate& gate, Clock& clock,
+                                    const std::function<Status(const std::string&)>& stored) {
   return {{.method = "GET",
            .path = "/v1/raws",
            .scope = Scope::kRead,
@@ -187,8 +197,8 @@ std::vector<Endpoint> raw_endpoints(RawShelf& shelf, StoreGate& gate, Clock& clo
            .summary = "Stores a raw profile under its hash",
            .answer = "",
            .max_body = shelf.max_bytes(),
-           .handle = [&shelf](const Request& request) {
-             return put_one(shelf, value_of(request.path, "sha256"), request.body);
+           .handle = [&shelf, stored](const Request& request) {
+             return put_one(shelf, value_of(request.path, "sha256"), request.body, stored);
            }}};
 }
 

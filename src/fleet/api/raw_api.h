@@ -28,6 +28,7 @@ class RawShelf {
       : target_(std::move(target)), max_bytes_(max_bytes) {}
   Status use(const std::function<Status(blobs::BlobStore&)>& what);
   std::uint64_t max_bytes() const { return max_bytes_; }  // of one
+  bool has(const std::string& sha256);                    // false also where it cannot be read
 
  private:
   const std::string target_;
@@ -38,6 +39,9 @@ class RawShelf {
 
 // Each call waits for the store's thread no longer than its own write takes.
 store::RawPointers pointers_of(StoreGate& gate);
-std::vector<Endpoint> raw_endpoints(RawShelf& shelf, StoreGate& gate, Clock& clock);
+// `stored` gets the hash of each raw profile that arrives. Where it fails, the node sends it again.
+std::vector<Endpoint> raw_endpoints(
+    RawShelf& shelf, StoreGate& gate, Clock& clock,
+    const std::function<Status(const std::string& sha256)>& stored = nullptr);
 
 }  // namespace purlin::fleet

@@ -32,14 +32,30 @@ Result<std::unique_ptr<ServerClient>> ServerClient::open(const std::string& url,
 }
 
 Result<Json> ServerClient::post(std::string_view path, const Json& document) {
-  return send("POST", path, document.dump());
+  return json("POST", path, document.dump());
 }
 
-Result<Json> ServerClient::get(std::string_view path) { return send("GET", path, ""); }
+Result<Json> ServerClient::post(std::string_view path) { return json("POST", path, ""); }
 
-Result<Json> ServerClient::send(std::string_view method, std::string_view path,
+Result<Json> ServerClient::get(std::string_view path) { return json("GET", path, ""); }
+
+Result<std::string> ServerClient::bytes(std::string_view path) {
+  PURLIN_ASSIGN(blobs::HttpResponse answer, send("GET", path, ""));
+  return std::move(answer.body);
+}
+
+Result<Json> ServerClient::json(std::string_view method, std::string_view path,
                                 const std::string& body) {
-  PURLIN_ASSIGN(const blobs::HttpResponse answer, http_.send(server_, [&] {
+  PURLIN_ASSIGN(const blobs::HttpResponse answer, send(method, path, body));
+  Result<Json> json = Json::parse(answer.body);
+  if (json.is_ok()) return json;
+  return error(Code::kUnavailable, "{}: the answer is no JSON: {}", server_,
+               json.status().message());
+}
+
+Result<blobs::HttpResponse> ServerClient::send(std::string_view method, std::string_view path,
+                                               const std::string& body) {
+  PURLIN_ASSIGN(blobs::HttpResponse answer, http_.send(server_, [&] {
     blobs::HttpRequest request;
     request.method = std::string(method);
     request.url = server_ + std::string(path);
@@ -50,8 +66,8 @@ Result<Json> ServerClient::send(std::string_view method, std::string_view path,
     request.max_bytes = std::size_t{64} << 20;
     return request;
   }));
-  Result<Json> json = Json::parse(answer.body);
-  if (answer.status / 100 == 2 && json.is_ok()) return json;
+  if (answer.status / 100 == 2) return answer;
+  const Result<Json> json = Json::parse(answer.body);
   const std::string why = json.is_ok() ? (*json)["error"]["message"].as_string() : "";
   const Code code = answer.status == 410       ? Code::kCancelled
                     : answer.status / 100 == 4 ? Code::kInvalid

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ServerClient: JSON documents to and from a Purlin server, with the token of the environment.
+// ServerClient: JSON documents and raw profiles of a Purlin server, with the token of the
+// environment.
 //
 // Requests are repeated while the server is busy or cannot be reached, so each must be one that may
 // arrive twice. One thread; the clock outlives it. Failure: kCancelled (410: a lease that is lost),
@@ -25,15 +26,19 @@ class ServerClient {
                                                     std::unique_ptr<blobs::HttpClient> http,
                                                     Clock& clock);
 
-  // `path`: "/v1/guard".
+  // `path`: "/v1/guard". Without a document, the path's parameters are all of it.
   Result<Json> post(std::string_view path, const Json& document);
+  Result<Json> post(std::string_view path);
   Result<Json> get(std::string_view path);
+  Result<std::string> bytes(std::string_view path);
   const std::string& server() const { return server_; }
 
  private:
   ServerClient(std::string server, std::string token, std::unique_ptr<blobs::HttpClient> http,
                Clock& clock);
-  Result<Json> send(std::string_view method, std::string_view path, const std::string& body);
+  Result<blobs::HttpResponse> send(std::string_view method, std::string_view path,
+                                   const std::string& body);
+  Result<Json> json(std::string_view method, std::string_view path, const std::string& body);
   const std::string server_, token_;
   blobs::PatientHttp http_;
 };

@@ -6,9 +6,6 @@
 #include "base/text.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 
 namespace purlin::fleet {
 namespace {
@@ -224,8 +221,7 @@ Status BatchSpool::sent(const WaitingBatch& batch) {
 Status BatchSpool::bury(const WaitingBatch& batch) {
   const std::string folder = join_path(options_.directory, kDead);
   const std::string to = join_path(folder, base_name(batch.path));
-  if (std::rename(batch.path.c_str(), to.c_str()) != 0)
-    return error(Code::kIo, "cannot move '{}' to '{}': {}", batch.path, to, std::strerror(errno));
+  PURLIN_TRY(move_file(batch.path, to));
   std::vector<WaitingBatch> dead;
   std::uint64_t bytes = 0;
   for (const std::string& name : list_directory(folder).value_or({}))

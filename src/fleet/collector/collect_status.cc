@@ -109,6 +109,12 @@ std::string CollectStatus::metrics() const {
           number(facts.raws.sent));
   text += labelled("purlin_collect_shed_raw_bytes", "Bytes of raw profiles that were given up.",
                    facts.raws.shed_bytes);
+  counter("purlin_collect_windows_total", "Requested windows that were taken.",
+          number(facts.windows.taken));
+  counter("purlin_collect_sent_windows_total", "Requested windows that were recorded.",
+          number(facts.windows.sent));
+  counter("purlin_collect_refused_windows_total", "Requested windows that were refused.",
+          number(facts.windows.refused));
   gauge("purlin_collect_clock_offset_seconds", "Clock of the server less this one.",
         static_cast<double>(facts.shipped.clock_offset_ns) / 1e9);
   counter("purlin_collect_cpu_seconds_total", "CPU time of the collector.", state.cpu_s);

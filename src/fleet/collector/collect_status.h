@@ -19,6 +19,7 @@ struct CollectFacts {
   CollectorState state;
   BatchSpool::Totals spool;
   RawSpool::Totals raws;
+  WindowTaker::Counts windows;
   ShipperCounts shipped;
   double period_s = 10;
 };

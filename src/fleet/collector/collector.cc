@@ -70,6 +70,7 @@ Status Collector::look() {
   const std::int64_t now_ns = clock_.wall_ns();
   follow(finder_.look());
   for (auto& [key, followed] : followed_) read(followed, now_ns);
+  look_at_windows(now_ns);
   shed_raws();
   const Status committed = commit(now_ns);
   if (committed.is_ok()) drop_ended();
@@ -136,7 +137,26 @@ void Collector::take(const Followed& followed, const profile::TailPart& part, st
   state_.launches_sampled_out += coverage.launches_sampled_out;
   state_.capture_overhead_ns += coverage.overhead_ns;
   state_.captured_ns += wall_ns;
-  budget_.look(followed.capture.key, coverage.overhead_ns, wall_ns);
+  const ProcessInfo* const process = followed.tail->process();
+  // A window that was requested exceeds the budget on purpose.
+  if (options_.windows == nullptr || process == nullptr ||
+      !options_.windows->is_recording(followed.capture.folder, process->pid))
+    budget_.look(followed.capture.key, coverage.overhead_ns, wall_ns);
+}
+
+// Before files that ended are removed: their descriptors are then held.
+void Collector::look_at_windows(std::int64_t now_ns) {
+  if (options_.windows == nullptr || !options_.windows->busy()) return;
+  std::vector<LiveCapture> captures;
+  for (const auto& [key, followed] : followed_) {
+    const ProcessInfo* const process = followed.tail->process();
+    if (followed.unusable || process == nullptr) continue;
+    captures.push_back({followed.capture, process->pid, followed.tail->sealed_ns(),
+                        has_ended(followed, now_ns),
+                        builder_.describe(process, followed.tail->environment().build, -1)});
+  }
+  const Status looked = options_.windows->look(captures, [this] { return clock_.wall_ns(); });
+  if (!looked.is_ok()) log_.warn("a requested window waits: {}", looked.message());
 }
 
 ReadMarks Collector::marks() const {
@@ -197,7 +217,7 @@ void Collector::offer_raw(Followed& followed) {
   std::string buffer;
   const Result<std::string_view> all =
       bytes->read(0, static_cast<std::size_t>(bytes->size()), buffer);
-  const Status added = all.is_ok() ? raws->add(*all, std::move(raw)) : all.status();
+  const Status added = all.is_ok() ? raws->add(*all, std::move(raw)).status() : all.status();
   if (!added.is_ok()) log_.warn("a raw profile is left out: {}", added.message());
 }
 

@@ -14,6 +14,7 @@
 #include "fleet/collector/budget_watch.h"
 #include "fleet/collector/raw_spool.h"
 #include "fleet/collector/spool_finder.h"
+#include "fleet/collector/window_taker.h"
 #include "profile/format/tail.h"
 
 #include <cstdint>
@@ -31,10 +32,11 @@ struct CollectorOptions {
   BudgetWatchOptions budget{};
   // Captures in watched folders whose process has ended are removed when they were read.
   bool remove_read = true;
-  // Asks a process to record nothing (fleet/collector/stop_capture.h); tests give another one.
+  // Asks a process to record nothing (fleet/collector/ask_capture.h); tests give another one.
   std::function<Status(const FoundCapture& capture, std::int64_t pid)> stop = nullptr;
   profile::TailLimits tail{.max_rows = 50'000};
-  RawSpool* raws = nullptr;  // gets whole captures; outlives the collector
+  RawSpool* raws = nullptr;        // gets whole captures; outlives the collector
+  WindowTaker* windows = nullptr;  // requested windows; outlives the collector
 };
 
 struct CollectorState {
@@ -71,6 +73,7 @@ class Collector {
   Status commit(std::int64_t now_ns);
   ReadMarks marks() const;
   void drop_ended();
+  void look_at_windows(std::int64_t now_ns);
   bool has_ended(const Followed& followed, std::int64_t now_ns) const;
   void offer_raw(Followed& followed);
   void shed_raws();

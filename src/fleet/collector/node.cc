@@ -3,7 +3,7 @@
 
 #include "base/text.h"
 #include "blobs/curl_http.h"
-#include "fleet/collector/stop_capture.h"
+#include "fleet/collector/ask_capture.h"
 
 #include <algorithm>
 #include <unistd.h>
@@ -23,6 +23,18 @@ std::uint64_t seed_of(Clock& clock) {
          (static_cast<std::uint64_t>(::getpid()) << 32);
 }
 
+WindowTakerOptions window_options(const NodeOptions& node) {
+  WindowTakerOptions options;
+  options.path = join_path(node.spool.directory, "windows.json");
+  options.node = node.collector.node;
+  options.longest_ns = node.longest_window_ns;
+  options.record = [](const LiveCapture& live, std::int64_t length_ns) {
+    return ask_capture(live.capture.folder, live.pid, live.capture.owner,
+                       {profile::ControlRequest::Verb::kWindow, length_ns});
+  };
+  return options;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Node>> Node::open(NodeOptions options, Clock& clock, Log& log) {
@@ -40,6 +52,7 @@ Result<std::unique_ptr<Node>> Node::open(NodeOptions options, Clock& clock, Log&
   raws.bytes_per_hour = node->options_.raw_bytes_per_hour;
   raws.max_bytes = std::min(raws.max_bytes, node->options_.spool.max_bytes / 4);
   PURLIN_ASSIGN(node->raws_, RawSpool::open(std::move(raws)));
+  PURLIN_ASSIGN(node->windows_, WindowTaker::open(window_options(node->options_), *node->raws_));
   if (node->spool_->was_lost())
     log.warn("'{}' was damaged: captures are read from their present ends on", folder);
   PURLIN_ASSIGN(node->kubelet_, blobs::make_curl_http());
@@ -47,14 +60,17 @@ Result<std::unique_ptr<Node>> Node::open(NodeOptions options, Clock& clock, Log&
   CollectorOptions collector = node->options_.collector;
   if (!collector.stop)
     collector.stop = [](const FoundCapture& capture, std::int64_t pid) {
-      return stop_capture(capture.folder, pid, capture.owner);
+      return ask_capture(capture.folder, pid, capture.owner,
+                         {profile::ControlRequest::Verb::kStop, 0});
     };
   collector.raws = node->raws_.get();
+  collector.windows = node->windows_.get();
   node->collector_ =
       std::make_unique<Collector>(std::move(collector), *node->spool_, *node->places_, clock, log);
   ShipperOptions to;
   to.server = node->options_.server;
   to.raws = node->raws_.get();
+  to.windows = node->windows_.get();
   if (const std::string file = node->options_.token_file; !file.empty())
     to.token = [file] { return std::string(trim(read_file(file, kMaxTokenBytes).value_or(""))); };
   PURLIN_ASSIGN(std::unique_ptr<blobs::HttpClient> http, blobs::make_curl_http());
@@ -64,8 +80,8 @@ Result<std::unique_ptr<Node>> Node::open(NodeOptions options, Clock& clock, Log&
 }
 
 CollectFacts Node::facts() const {
-  return {collector_->state(), spool_->totals(), raws_->totals(), shipper_->counts(),
-          options_.period_s};
+  return {collector_->state(), spool_->totals(),   raws_->totals(),
+          windows_->counts(),  shipper_->counts(), options_.period_s};
 }
 
 }  // namespace purlin::fleet

@@ -11,6 +11,7 @@
 #include "fleet/collector/place_labels.h"
 #include "fleet/collector/raw_spool.h"
 #include "fleet/collector/shipper.h"
+#include "fleet/collector/window_taker.h"
 
 #include <memory>
 #include <optional>
@@ -22,6 +23,7 @@ struct NodeOptions {
   CollectorOptions collector;
   BatchSpoolOptions spool;
   std::uint64_t raw_bytes_per_hour = RawSpoolOptions().bytes_per_hour;  // 0: none are sent
+  std::int64_t longest_window_ns = WindowTakerOptions().longest_ns;     // 0: refused
   PlaceLabelsOptions places;
   std::string server, token_file;
   double period_s = 10;
@@ -38,6 +40,7 @@ class Node {
   Shipper& shipper() { return *shipper_; }
   BatchSpool& spool() { return *spool_; }
   RawSpool& raws() { return *raws_; }
+  WindowTaker& windows() { return *windows_; }
   CollectFacts facts() const;
 
  private:
@@ -46,6 +49,7 @@ class Node {
   const FileLock lock_;
   std::unique_ptr<BatchSpool> spool_;
   std::unique_ptr<RawSpool> raws_;
+  std::unique_ptr<WindowTaker> windows_;
   std::unique_ptr<blobs::HttpClient> kubelet_;
   std::unique_ptr<PlaceLabels> places_;
   std::unique_ptr<Collector> collector_;

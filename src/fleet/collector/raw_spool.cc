@@ -102,7 +102,8 @@ Status RawSpool::load() {
   });
   for (const auto& list : {std::vector<RawCapture>(waiting_.begin(), waiting_.end()), arrived_})
     for (const RawCapture& raw : list)
-      last_hours_[run_name(raw.run)] = raw.pointer.end_ns / kRawHourNs;
+      if (raw.pointer.kind != kWindowKind)
+        last_hours_[run_name(raw.run)] = raw.pointer.end_ns / kRawHourNs;
   return Status::ok();
 }
 
@@ -116,28 +117,33 @@ bool RawSpool::wants(const store::BatchRun& run, std::uint64_t bytes, std::int64
          (last == last_hours_.end() || last->second != hour);
 }
 
-Status RawSpool::add(std::string_view bytes, RawCapture raw) {
-  raw.pointer.sha256 = sha256_hex(bytes);
+void RawSpool::count_hour(const RawCapture& raw) {
+  const std::int64_t hour = raw.pointer.end_ns / kRawHourNs;
+  if (hour != hour_ns_ / kRawHourNs) hour_bytes_ = 0;
+  hour_ns_ = hour * kRawHourNs;
+  hour_bytes_ += raw.pointer.bytes;
+  if (last_hours_.size() >= kMaxRuns) last_hours_.clear();
+  last_hours_[run_name(raw.run)] = hour;
+}
+
+Result<std::string> RawSpool::add(std::string_view bytes, RawCapture raw) {
+  std::string hash = sha256_hex(bytes);
+  raw.pointer.sha256 = hash;
   raw.pointer.bytes = bytes.size();
   PURLIN_TRY(write_atomic(path(raw), bytes));
   PURLIN_TRY(write_atomic(facts_path(raw), facts_of(raw, false).dump() + "\n"));
   {
     const std::lock_guard lock(mutex_);
-    const std::int64_t hour = raw.pointer.end_ns / kRawHourNs;
-    if (hour != hour_ns_ / kRawHourNs) hour_bytes_ = 0;
-    hour_ns_ = hour * kRawHourNs;
-    hour_bytes_ += bytes.size();
-    if (last_hours_.size() >= kMaxRuns) last_hours_.clear();
-    last_hours_[run_name(raw.run)] = hour;
+    if (raw.pointer.kind != kWindowKind) count_hour(raw);
     const bool waits = std::any_of(waiting_.begin(), waiting_.end(),
                                    [&](const RawCapture& one) { return same_raw(one, raw); });
-    if (waits) return Status::ok();
+    if (waits) return hash;
     totals_.waiting_bytes += bytes.size();
     ++totals_.taken;
     waiting_.push_back(std::move(raw));
   }
   make_room(options_.max_bytes);
-  return Status::ok();
+  return hash;
 }
 
 std::optional<RawCapture> RawSpool::next_to_send() {
@@ -146,7 +152,8 @@ std::optional<RawCapture> RawSpool::next_to_send() {
 }
 
 Result<std::string> RawSpool::read(const RawCapture& raw) const {
-  PURLIN_ASSIGN(std::string bytes, read_file(path(raw), options_.max_bytes_of_one));
+  PURLIN_ASSIGN(std::string bytes, read_file(path(raw), std::max(options_.max_bytes_of_one,
+                                                                 options_.max_bytes_of_window)));
   if (sha256_hex(bytes) == raw.pointer.sha256) return bytes;
   return error(Code::kCorrupt, "'{}' does not have the hash that is its name", path(raw));
 }

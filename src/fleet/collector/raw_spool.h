@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // RawSpool: whole captures that a collector sends next to its batches: raw profiles. They are few
 // and bounded: one of each run and hour, so many bytes an hour, and so many that wait. They are the
-// first to go when room is short.
+// first to go when room is short. A window that was requested is taken beyond these numbers.
 //
 // A raw is `SHA256` and, written after it, `SHA256.json` with its pointer: without the latter it
 // was never taken. When the server has the bytes, the bytes go and the pointer waits for the next
@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "store/batch.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -29,7 +30,10 @@ struct RawSpoolOptions {
   std::uint64_t bytes_per_hour = std::uint64_t{16} << 20;  // 0: none is taken
   std::uint64_t max_bytes = std::uint64_t{64} << 20;       // of those that wait
   std::uint64_t max_bytes_of_one = std::uint64_t{8} << 20;
+  std::uint64_t max_bytes_of_window = std::uint64_t{16} << 20;
 };
+
+inline constexpr std::string_view kWindowKind = "timeline";  // RawPointer::kind of a window
 
 // Without `pointer.run`: the batch that carries the pointer gives it.
 struct RawCapture {
@@ -45,8 +49,11 @@ class RawSpool {
 
   // Whether a capture of so many bytes, which ended in that hour, would be taken.
   bool wants(const store::BatchRun& run, std::uint64_t bytes, std::int64_t end_ns) const;
-  // REQUIRES: wants(). The pointer's hash and size are filled in.
-  Status add(std::string_view bytes, RawCapture raw);
+  // REQUIRES: wants(), or a window. The pointer's hash and size are filled in. Returns the hash.
+  Result<std::string> add(std::string_view bytes, RawCapture raw);
+  std::uint64_t max_bytes_of_window() const {
+    return std::min(options_.max_bytes_of_window, options_.max_bytes);
+  }
 
   // The oldest one that waits.
   std::optional<RawCapture> next_to_send();
@@ -72,6 +79,7 @@ class RawSpool {
   explicit RawSpool(RawSpoolOptions options) : options_(std::move(options)) {}
   Status load();
   void drop_front(const std::string& cause);
+  void count_hour(const RawCapture& raw);  // under the mutex
   std::string path(const RawCapture& raw) const;
   std::string facts_path(const RawCapture& raw) const;
 

@@ -12,6 +12,7 @@ namespace {
 constexpr double kFirstPauseS = 1, kLongestPauseS = 120, kLongestRetryAfterS = 3600, kIdleS = 1;
 constexpr int kMaxInOneStep = 64;
 constexpr double kRequestTimeoutS = 30;
+constexpr double kWindowPauseS = 10, kNoWindowsPauseS = 600;
 
 // What the server will say again however often it is asked.
 bool is_final_refusal(int status) { return status == 400 || status == 413 || status == 422; }
@@ -31,6 +32,7 @@ double Shipper::step() {
   for (int i = 0; i < kMaxInOneStep; ++i) {
     const std::optional<WaitingBatch> batch = spool_.next_to_send();
     if (!batch) {
+      exchange_windows();
       send_raw();
       return kIdleS;
     }
@@ -90,6 +92,35 @@ void Shipper::send_raw() {
   raw_failures_in_row_ = 0;
 }
 
+// A server that knows no windows has not said that one is wanted, unless it is an earlier one now.
+void Shipper::exchange_windows() {
+  if (options_.windows == nullptr || clock_.monotonic_ns() < windows_after_ns_) return;
+  if (!window_wanted_ && !options_.windows->has_reports()) return;
+  const auto pause = [this](double most_s) {
+    windows_after_ns_ =
+        clock_.monotonic_ns() + static_cast<std::int64_t>(most_s * random_.uniform(0.5, 1) * 1e9);
+  };
+  const Json sent = options_.windows->exchange();
+  const std::string body = sent.dump();
+  blobs::HttpRequest request{
+      "POST", options_.server + "/v1/windows/exchange", {}, body, kRequestTimeoutS};
+  request.max_bytes = 64 << 10;
+  request.headers = headers();
+  request.headers.emplace_back("Content-Type", "application/json");
+  const Result<blobs::HttpResponse> response = http_->send(request);
+  if (!response.is_ok() || response->status != 200)
+    return pause(response.is_ok() && response->status / 100 == 4 && response->status != 429
+                     ? kNoWindowsPauseS
+                     : kWindowPauseS);
+  const Result<Json> answer = Json::parse(response->body);
+  const Status settled = answer.is_ok() ? options_.windows->settle(sent, *answer) : answer.status();
+  if (!settled.is_ok()) {
+    log_.warn("a requested window waits: {}", settled.message());
+    return pause(kWindowPauseS);
+  }
+  window_wanted_ = false;
+}
+
 void Shipper::put_off_raws(std::string_view reason) {
   if (raw_failures_in_row_ == 0)
     log_.warn("{} does not take a raw profile: {}", options_.server, reason);
@@ -105,6 +136,7 @@ Shipper::Outcome Shipper::settle(const WaitingBatch& batch, const blobs::HttpRes
       return fail(removed.message(), 1);  // it is sent again, and counts once
     sent_.fetch_add(1);
     if (!response.header("x-purlin-duplicate").empty()) duplicates_.fetch_add(1);
+    if (!response.header("x-purlin-windows").empty()) window_wanted_ = true;
     last_sent_ns_.store(clock_.wall_ns());
     if (std::exchange(failures_in_row_, 0) > 0)
       log_.info("{} takes batches again", options_.server);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shipper: sends the batches of a BatchSpool to a server, the oldest first, one at a time; and the
-// raw profiles of a RawSpool when no batch waits.
+// raw profiles of a RawSpool when no batch waits. Where the answer to a batch says that a window is
+// requested, it exchanges with the server what a WindowTaker takes and reports.
 //
 // A batch leaves the spool when the server has it durably (204, also for a duplicate). One that the
 // server will never take (400, 413, 422) is buried. All else is tried again: after Retry-After, or
@@ -15,6 +16,7 @@
 #include "blobs/http.h"
 #include "fleet/collector/batch_spool.h"
 #include "fleet/collector/raw_spool.h"
+#include "fleet/collector/window_taker.h"
 
 #include <atomic>
 #include <functional>
@@ -26,7 +28,8 @@ namespace purlin::fleet {
 struct ShipperOptions {
   std::string server;                            // "https://fleet:8717"
   std::function<std::string()> token = nullptr;  // read for each request: it may change
-  RawSpool* raws = nullptr;                      // outlives the shipper
+  RawSpool* raws = nullptr;                      // outlives the shipper, as does the next
+  WindowTaker* windows = nullptr;
 };
 
 struct ShipperCounts {
@@ -52,6 +55,7 @@ class Shipper {
   Outcome fail(std::string_view reason, double at_least_s);
   void send_raw();
   void put_off_raws(std::string_view reason);
+  void exchange_windows();
   blobs::HttpHeaders headers() const;
   void learn_clock(const blobs::HttpResponse& response, std::int64_t before_ns,
                    std::int64_t after_ns);
@@ -63,7 +67,8 @@ class Shipper {
   Log& log_;
   Random random_;
   int failures_in_row_ = 0, raw_failures_in_row_ = 0;
-  std::int64_t raws_after_ns_ = 0;  // monotonic
+  std::int64_t raws_after_ns_ = 0, windows_after_ns_ = 0;  // monotonic
+  bool window_wanted_ = false;                             // the server says so
   double pause_s_ = 0;
   std::string said_;
   std::atomic<std::uint64_t> sent_{0}, duplicates_{0}, refused_{0}, failures_{0};

@@ -247,6 +247,56 @@ constexpr GpuRate kMax1550[] = {{"f64", false, 256, 26.2},     {"f32", false, 25
                                 {"f16", kTensor, 4096, 419.5}, {"bf16", kTensor, 4096, 419.5},
                                 {"i8", kTensor, 8192, 839}};
 
+// Models of one architecture whose rates of a unit are the same; their figures follow from the
+// clock.
+constexpr GpuRate kGeForceAda[] = {
+    {"f64", false, 4, 0},      {"f32", false, 256, 0},    {"f16", false, 256, 0},
+    {"bf16", false, 256, 0},   {"tf32", kTensor, 256, 0}, {"f16", kTensor, 512, 0},
+    {"bf16", kTensor, 512, 0}, {"f8", kTensor, 1024, 0},  {"i8", kTensor, 2048, 0}};
+constexpr GpuRate kL20[] = {
+    {"f64", false, 4, 0},          {"f16", false, 256, 59.8},    {"bf16", false, 256, 59.8},
+    {"f32", false, 256, 59.8},     {"tf32", kTensor, 256, 59.8}, {"f16", kTensor, 512, 119.5},
+    {"bf16", kTensor, 512, 119.5}, {"f8", kTensor, 1024, 239},   {"i8", kTensor, 1024, 239}};
+constexpr GpuRate kGeForceBlackwell[] = {
+    {"f64", false, 4, 0},      {"f32", false, 256, 0},    {"f16", false, 256, 0},
+    {"bf16", false, 256, 0},   {"tf32", kTensor, 256, 0}, {"f16", kTensor, 512, 0},
+    {"bf16", kTensor, 512, 0}, {"f8", kTensor, 1024, 0},  {"i8", kTensor, 2048, 0},
+    {"f6", kTensor, 1024, 0},  {"f4", kTensor, 4096, 0}};
+constexpr GpuRate kProBlackwell[] = {
+    {"f64", false, 4, 0},       {"f32", false, 256, 0},    {"f16", false, 256, 0},
+    {"bf16", false, 256, 0},    {"tf32", kTensor, 512, 0}, {"f16", kTensor, 1024, 0},
+    {"bf16", kTensor, 1024, 0}, {"f8", kTensor, 2048, 0},  {"i8", kTensor, 2048, 0},
+    {"f6", kTensor, 2048, 0},   {"f4", kTensor, 4096, 0}};
+// Export models: few FP64 units, and of H20 a part of the tensor rate.
+constexpr GpuRate kH800[] = {{"f64", false, 4, 0},
+                             {"f32", false, 256, 66.9},
+                             {"f16", false, 512, 133.8},
+                             {"bf16", false, 512, 133.8},
+                             {"tf32", kTensor, 2048, 494.7, kAtTensorClock},
+                             {"f16", kTensor, 4096, 989.4, kAtTensorClock},
+                             {"bf16", kTensor, 4096, 989.4, kAtTensorClock},
+                             {"f8", kTensor, 8192, 1978.9, kAtTensorClock},
+                             {"i8", kTensor, 8192, 1978.9, kAtTensorClock}};
+constexpr GpuRate kH20[] = {{"f64", false, 6, 0},        {"f32", false, 285, 44},
+                            {"tf32", kTensor, 480, 74},  {"f16", kTensor, 960, 148},
+                            {"bf16", kTensor, 960, 148}, {"f8", kTensor, 1920, 296},
+                            {"i8", kTensor, 1920, 296}};
+constexpr GpuRate kRdna3[] = {{"f64", false, 8, 0},      {"f32", false, 256, 0},
+                              {"f16", false, 512, 0},    {"f16", kTensor, 512, 0},
+                              {"bf16", kTensor, 512, 0}, {"i8", kTensor, 512, 0}};
+constexpr GpuRate kRdna4[] = {{"f64", false, 8, 0},      {"f32", false, 256, 0},
+                              {"f16", false, 512, 0},    {"bf16", false, 256, 0},
+                              {"f16", kTensor, 1024, 0}, {"bf16", kTensor, 1024, 0},
+                              {"f8", kTensor, 2048, 0},  {"i8", kTensor, 2048, 0}};
+constexpr GpuRate kXe2[] = {{"f64", false, 16, 0},     {"f32", false, 256, 0},
+                            {"f16", false, 512, 0},    {"tf32", kTensor, 1024, 0},
+                            {"f16", kTensor, 2048, 0}, {"bf16", kTensor, 2048, 0},
+                            {"i8", kTensor, 4096, 0}};
+constexpr GpuRate kMax1100[] = {{"f64", false, 256, 22.2}, {"f32", false, 256, 22.2},
+                                {"f16", false, 512, 0},    {"tf32", kTensor, 2048, 0},
+                                {"f16", kTensor, 4096, 0}, {"bf16", kTensor, 4096, 0},
+                                {"i8", kTensor, 8192, 0}};
+
 // Of one name, the first row is meant where nothing tells them apart.
 constexpr GpuModel kTable[] = {
     {"P100 SXM2", "p100 sxm2|p100", "sm_60", 56, 1480, 1480, 732, 4, 16, kP100Sxm},
@@ -254,16 +304,17 @@ constexpr GpuModel kTable[] = {
     {"V100 SXM2", "v100 sxm2|v100", "sm_70", 80, 1530, 1530, 900, 6, 16, kV100Sxm},
     {"V100 PCIe", "v100 pcie", "sm_70", 80, 1380, 1380, 900, 6, 16, kV100Pcie},
     {"V100S PCIe", "v100s", "sm_70", 80, 1597, 1597, 1134, 6, 32, kV100s},
-    {"T4", "t4", "sm_75", 40, 1590, 1590, 320, 4, 16, kT4},
+    {"T4", "t4|t4g", "sm_75", 40, 1590, 1590, 320, 4, 16, kT4},
     {"TITAN RTX", "titan rtx", "sm_75", 72, 1770, 1770, 672, 6, 24, kTitanRtx},
     {"Quadro RTX 6000", "quadro rtx 6000", "sm_75", 72, 1770, 1770, 672, 6, 24, kTitanRtx},
     {"RTX 2080 Ti", "rtx 2080 ti", "sm_75", 68, 1545, 1545, 616, 5.5, 11, kRtx2080Ti},
     {"A100 SXM4 40GB", "a100 sxm4 40gb|a100 sxm4|a100", "sm_80", 108, 1410, 1410, 1555, 40, 40,
      kA100},
-    {"A100 SXM4 80GB", "a100 sxm4 80gb|a100 sxm4|a100", "sm_80", 108, 1410, 1410, 2039, 40, 80,
-     kA100},
+    {"A100 SXM4 80GB", "a100 sxm4 80gb|a100 sxm4|a100|a800 sxm4 80gb|a800", "sm_80", 108, 1410,
+     1410, 2039, 40, 80, kA100},
     {"A100 PCIe 40GB", "a100 pcie 40gb|a100 pcie", "sm_80", 108, 1410, 1410, 1555, 40, 40, kA100},
-    {"A100 PCIe 80GB", "a100 80gb pcie|a100 pcie", "sm_80", 108, 1410, 1410, 1935, 40, 80, kA100},
+    {"A100 PCIe 80GB", "a100 80gb pcie|a100 pcie|a800 80gb pcie", "sm_80", 108, 1410, 1410, 1935,
+     40, 80, kA100},
     {"A30", "a30", "sm_80", 56, 1440, 1440, 933, 24, 24, kA30},
     {"A10", "a10", "sm_86", 72, 1695, 1695, 600, 6, 24, kA10},
     {"A10G", "a10g", "sm_86", 80, 1710, 1710, 600, 6, 24, kA10g},
@@ -279,12 +330,23 @@ constexpr GpuModel kTable[] = {
     {"L40S", "l40s", "sm_89", 142, 2520, 2520, 864, 96, 48, kL40s},
     {"RTX 6000 Ada", "rtx 6000 ada", "sm_89", 142, 2505, 2505, 960, 96, 48, kRtx6000Ada},
     {"RTX 4090", "rtx 4090", "sm_89", 128, 2520, 2520, 1008, 72, 24, kRtx4090},
+    {"RTX 4090 D", "rtx 4090 d", "sm_89", 114, 2520, 2520, 1008, 72, 24, kGeForceAda},
+    {"RTX 4080 SUPER", "rtx 4080 super", "sm_89", 80, 2550, 2550, 736, 64, 16, kGeForceAda},
+    {"RTX 4080", "rtx 4080", "sm_89", 76, 2505, 2505, 716.8, 64, 16, kGeForceAda},
+    {"RTX 4070 Ti SUPER", "rtx 4070 ti super", "sm_89", 66, 2610, 2610, 672, 48, 16, kGeForceAda},
+    {"RTX 4070 Ti", "rtx 4070 ti", "sm_89", 60, 2610, 2610, 504, 48, 12, kGeForceAda},
+    {"RTX 4070", "rtx 4070", "sm_89", 46, 2475, 2475, 504, 36, 12, kGeForceAda},
+    {"RTX 4060 Ti", "rtx 4060 ti", "sm_89", 34, 2535, 2535, 288, 32, 16, kGeForceAda},
+    {"RTX 4060", "rtx 4060", "sm_89", 24, 2460, 2460, 272, 24, 8, kGeForceAda},
+    {"L20", "l20", "sm_89", 92, 2520, 2520, 864, 96, 48, kL20},
     {"H100 SXM5", "h100 hbm3|h100 sxm5|h100 sxm|h100", "sm_90", 132, 1980, 1830, 3350, 50, 80,
      kH100Sxm},
     {"H100 PCIe", "h100 pcie", "sm_90", 114, 1755, 1620, 2000, 50, 80, kH100Pcie},
     {"H100 NVL", "h100 nvl", "sm_90", 132, 1785, 1545, 3938, 50, 94, kHopperNvl},
     {"H200 SXM", "h200", "sm_90", 132, 1980, 1830, 4800, 50, 141, kH100Sxm},
     {"H200 NVL", "h200 nvl", "sm_90", 132, 1785, 1545, 4800, 50, 141, kHopperNvl},
+    {"H800 SXM5", "h800", "sm_90", 132, 1980, 1830, 3350, 50, 80, kH800},
+    {"H20", "h20", "sm_90", 78, 1980, 1980, 4000, 60, 96, kH20},
     {"GH200 96GB", "gh200", "sm_90", 132, 1980, 1830, 4000, 50, 96, kH100Sxm},
     {"GH200 144GB", "gh200 144g|gh200 hbm3e|gh200", "sm_90", 132, 1980, 1830, 4900, 50, 144,
      kH100Sxm},
@@ -294,6 +356,13 @@ constexpr GpuModel kTable[] = {
     {"GB300", "gb300", "sm_103", 148, 2062, 2062, 8000, 126, 279, kGb300},
     {"RTX 5090", "rtx 5090", "sm_120", 170, 2407, 2407, 1792, 96, 32, kRtx5090},
     {"RTX 5080", "rtx 5080", "sm_120", 84, 2617, 2617, 960, 64, 16, kRtx5080},
+    {"RTX 5070 Ti", "rtx 5070 ti", "sm_120", 70, 2452, 2452, 896, 48, 16, kGeForceBlackwell},
+    {"RTX 5070", "rtx 5070", "sm_120", 48, 2512, 2512, 672, 48, 12, kGeForceBlackwell},
+    {"RTX 5060 Ti", "rtx 5060 ti", "sm_120", 36, 2572, 2572, 448, 32, 16, kGeForceBlackwell},
+    {"RTX PRO 5000 Blackwell", "rtx pro 5000 blackwell", "sm_120", 110, 2617, 2617, 1344, 96, 48,
+     kProBlackwell},
+    {"RTX PRO 4500 Blackwell", "rtx pro 4500 blackwell", "sm_120", 82, 2617, 2617, 896, 64, 32,
+     kProBlackwell},
     {"RTX PRO 6000 Blackwell", "rtx pro 6000 blackwell", "sm_120", 188, 2617, 2617, 1792, 128, 96,
      kRtxPro6000},
     {"GB10", "gb10", "sm_121", 48, 2543, 2543, 273, 24, 128, kGb10},
@@ -307,8 +376,15 @@ constexpr GpuModel kTable[] = {
     {"Radeon AI PRO R9700", "radeon ai pro r9700|r9700", "gfx1201", 64, 2920, 2920, 640, 8, 32,
      kR9700},
     {"Radeon RX 9070 XT", "rx 9070 xt", "gfx1201", 64, 2970, 2970, 640, 8, 16, kRx9070Xt},
+    {"Radeon RX 9070", "rx 9070", "gfx1201", 56, 2520, 2520, 640, 8, 16, kRdna4},
+    {"Radeon RX 7900 XTX", "rx 7900 xtx", "gfx1100", 96, 2500, 2500, 960, 6, 24, kRdna3},
+    {"Radeon RX 7900 XT", "rx 7900 xt", "gfx1100", 84, 2400, 2400, 800, 6, 20, kRdna3},
+    {"Radeon PRO W7900", "radeon pro w7900|w7900", "gfx1100", 96, 2495, 2495, 864, 6, 48, kRdna3},
     {"Arc A770", "arc a770", "xe_hpg", 32, 2100, 2100, 560, 16, 16, kArcA770},
     {"Arc B580", "arc b580", "xe2_hpg", 20, 2670, 2670, 456, 18, 12, kArcB580},
+    {"Arc B570", "arc b570", "xe2_hpg", 18, 2500, 2500, 380, 13.5, 10, kXe2},
+    {"Arc Pro B60", "arc pro b60", "xe2_hpg", 20, 2400, 2400, 456, 18, 24, kXe2},
+    {"Max 1100", "gpu max 1100|max 1100", "xe_hpc", 56, 1550, 1550, 1229, 108, 48, kMax1100},
     {"Max 1550 (one stack)", "gpu max 1550|max 1550", "xe_hpc", 64, 1600, 1600, 1638, 204, 64,
      kMax1550},
 };
@@ -360,9 +436,9 @@ int matching_words(std::string_view alternatives, const std::vector<std::string>
 }
 
 // Words that make a device another one than its namesake in the table.
-constexpr std::string_view kOtherDevices[] = {"laptop", "mobile", "mig", "ti",   "super",
-                                              "d",      "ada",    "max", "grid", "pro",
-                                              "x",      "vgpu",   "5000"};
+constexpr std::string_view kOtherDevices[] = {"laptop", "mobile", "mig",  "ti",   "super",
+                                              "d",      "ada",    "max",  "grid", "pro",
+                                              "x",      "vgpu",   "5000", "xt",   "gre"};
 
 }  // namespace
 
@@ -391,6 +467,12 @@ const GpuModel* find_gpu(std::string_view device_name, std::uint64_t memory_byte
     }
   }
   return best;
+}
+
+int units_of(const DeviceInfo& device) {
+  if (device.compute_units > 0) return device.compute_units;
+  const GpuModel* model = find_gpu(device.name, device.memory_bytes);
+  return model != nullptr ? static_cast<int>(model->units) : 0;
 }
 
 int fp32_lanes(std::string_view arch) {

@@ -7,6 +7,8 @@
 // x clock is within 2 % of the sheet and that no figure is twice that. Immutable; pure functions.
 #pragma once
 
+#include "model/device/device.h"
+
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -48,6 +50,8 @@ std::span<const GpuModel> gpu_table();
 // "NVIDIA A100-SXM4-80GB", "AMD Instinct MI300X". Memory, where known, decides between variants.
 // nullptr for what the table lacks; a laptop's GPU or a MIG slice is not its namesake.
 const GpuModel* find_gpu(std::string_view device_name, std::uint64_t memory_bytes = 0);
+// SMs, CUs or Xe cores: as recorded, else the table's by the name; 0 = not known.
+int units_of(const DeviceInfo& device);
 
 // FP32 lanes of an SM, by architecture ("sm_86"): 128; 0 where unknown.
 int fp32_lanes(std::string_view arch);

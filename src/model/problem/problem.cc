@@ -167,6 +167,17 @@ std::string_view dtype_of(std::string_view framework_name) {
   return "";
 }
 
+std::string_view floating_dtype_of(const std::vector<OpInput>& inputs) {
+  std::string_view found;
+  for (const OpInput& input : inputs) {
+    const std::string_view dtype = dtype_of(input.dtype);
+    if (dtype.find('f') == std::string_view::npos) continue;  // indices, lengths
+    if (!found.empty() && found != dtype) return "";
+    found = dtype;
+  }
+  return found;
+}
+
 double bytes_per_element(std::string_view dtype) {
   for (const ElementType& type : kElementTypes)
     if (type.dtype == dtype) return type.bytes;

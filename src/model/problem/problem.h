@@ -65,6 +65,8 @@ std::string to_text(const std::vector<Dimension>& dimensions);  // "M=4096,N=409
 std::vector<Dimension> dimensions_from_text(std::string_view text);
 // "c10::BFloat16" -> "bf16", "float" -> "f32", "long int" -> "i64"; "" where unknown.
 std::string_view dtype_of(std::string_view framework_name);
+// Of the floating inputs, where all of them have one: "bf16"; "" otherwise.
+std::string_view floating_dtype_of(const std::vector<OpInput>& inputs);
 // Of what dtype_of returns: "bf16" -> 2, "f4e2m1" -> 0.5; 0 where unknown.
 double bytes_per_element(std::string_view dtype);
 

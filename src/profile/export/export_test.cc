@@ -410,6 +410,28 @@ TEST(ExportPerfetto, KernelsAreRenderStagesWithTheirCounters) {
   EXPECT_TRUE(said.contains("workgroup_size"));
 }
 
+std::set<std::uint64_t> apis_of(const Profile& profile) {
+  std::set<std::uint64_t> apis;
+  const std::string bytes = written(export_perfetto, profile);
+  for (const Field& interned : packets_of(bytes, 12))
+    for (const Field& context : parse_message(interned.bytes)) {
+      if (context.number != 23) continue;
+      for (const Field& inner : parse_message(context.bytes))
+        if (inner.number == 3) apis.insert(inner.value);
+    }
+  return apis;
+}
+
+// Perfetto's page has words for CUDA, OpenCL and HIP: a context says which.
+TEST(ExportPerfetto, ContextsStateTheApiOfTheDevices) {
+  Profile profile = small_profile();
+  EXPECT_EQ(apis_of(profile), std::set<std::uint64_t>{});
+  for (DeviceInfo& device : profile.environment.devices) device.backend = "cuda";
+  EXPECT_EQ(apis_of(profile), std::set<std::uint64_t>{4});
+  profile.environment.devices[1].backend = "hip";
+  EXPECT_EQ(apis_of(profile), std::set<std::uint64_t>{});
+}
+
 // Perfetto's reader knows a counter by its id alone, over all GPUs.
 TEST(ExportPerfetto, CountersOfTwoGpusHaveDifferentIds) {
   Profile profile = small_profile();

@@ -17,7 +17,7 @@ namespace gpu_field {
 constexpr int kTimestamp = 8, kSequenceId = 10, kInternedData = 12, kSequenceFlags = 13,
               kCounterEvent = 52, kStageEvent = 53;  // TracePacket
 constexpr int kContexts = 23, kSpecifications = 24;  // InternedData
-constexpr int kIid = 1, kPid = 2;                    // InternedGraphicsContext
+constexpr int kIid = 1, kPid = 2, kApi = 3;          // InternedGraphicsContext
 constexpr int kSpecName = 2, kCategory = 4;          // InternedGpuRenderStageSpecification
 constexpr int kEventId = 1, kDuration = 2, kContext = 5, kExtraData = 6, kStageGpu = 11,
               kQueueIid = 13, kStageIid = 14;                   // GpuRenderStageEvent
@@ -33,6 +33,17 @@ constexpr std::uint64_t kComputeGroup = 6;  // GpuCounterGroup
 constexpr std::uint64_t kKernelStage = 1, kFirstQueue = 16;
 constexpr std::uint32_t kLaunchesOfARow = 100;
 constexpr std::string_view kDurationCounter = "gpu__time_duration.sum";
+
+// InternedGraphicsContext::Api: whose words Perfetto's page uses. 0: not known, or more than one.
+std::uint64_t api_of(const Profile& profile) {
+  std::set<std::uint64_t> found;
+  for (const DeviceInfo& device : profile.environment.devices)
+    found.insert(device.backend == "opencl" ? 3
+                 : device.backend == "cuda" ? 4
+                 : device.backend == "hip"  ? 5
+                                            : 0);
+  return found.size() == 1 ? *found.begin() : 0;
+}
 
 std::uint64_t queue_key(const Activity& activity) {
   return std::uint64_t{activity.device} << 32 | activity.stream;
@@ -75,10 +86,12 @@ std::vector<Message> PerfettoGpu::begin(std::uint64_t time) const {
         .number(gpu_field::kCategory, kCompute);
     interned.message(gpu_field::kSpecifications, specification);
   };
+  const std::uint64_t api = api_of(profile_);
   for (std::size_t i = 0; i < profile_.processes.size(); ++i) {
     Message context;
     context.number(gpu_field::kIid, i + 1)
         .number(gpu_field::kPid, static_cast<std::uint64_t>(profile_.processes[i].pid));
+    if (api != 0) context.number(gpu_field::kApi, api);
     interned.message(gpu_field::kContexts, context);
   }
   specify(kKernelStage, "Kernel");

@@ -74,6 +74,25 @@ constexpr std::array<Foreign, 17> kForeign = {{
     {"<!DOCTYPE html", "", "a web page", "give the file it was made from"},
 }};
 
+// What other tools print, by two words that it holds.
+struct Printed {
+  std::string_view word, other, what, instead;
+};
+constexpr Printed kPrinted[] = {
+    {"Total Time (ns)", "Instances", "a summary by nsys stats",
+     "give the report itself: nsys export --type sqlite"},
+    {"CorrId", "GrdX", "a list of launches by nsys stats",
+     "give the report itself: nsys export --type sqlite"},
+    {"Profiling result:", "==", "output of nvprof",
+     "record with nsys, and export it: nsys export --type sqlite"},
+    {"Device Timing Summary", "Total Execution Time", "a summary by Intel's unitrace or onetrace",
+     "record a trace: unitrace --chrome-kernel-logging"},
+    {"Self CUDA", "# of Calls", "a table of torch.profiler",
+     "write the trace: prof.export_chrome_trace(\"trace.json\")"},
+    {"Self XPU", "# of Calls", "a table of torch.profiler",
+     "write the trace: prof.export_chrome_trace(\"trace.json\")"},
+};
+
 Status not_a_profile(const std::string& path, std::string_view what, std::string instead) {
   if (const std::size_t at = instead.find("{}"); at != std::string::npos)
     instead.replace(at, 2, path);
@@ -88,10 +107,13 @@ Status unknown(const std::string& path, std::string_view prefix) {
       return not_a_profile(path, fmt::format("this is {}", foreign.what),
                            std::string(foreign.instead));
   }
-  if (prefix.find("Total Time (ns)") != std::string_view::npos &&
-      prefix.find("Instances") != std::string_view::npos)
-    return not_a_profile(path, "this is a summary by nsys stats",
-                         "give the report itself: nsys export --type sqlite");
+  for (const Printed& printed : kPrinted) {
+    const bool same = prefix.find(printed.word) != std::string_view::npos &&
+                      prefix.find(printed.other) != std::string_view::npos;
+    if (same)
+      return not_a_profile(path, fmt::format("this is {}", printed.what),
+                           std::string(printed.instead));
+  }
   if (starts_with(prefix, "==PROF==") || starts_with(prefix, "==WARNING==") ||
       starts_with(prefix, "==ERROR=="))
     return not_a_profile(path, "this is output of Nsight Compute without a table",

@@ -157,7 +157,12 @@ Result<std::string> Client::send(const std::string& sql, std::string_view rows, 
   const int number = error_number(response.body);
   const Code code =
       response.status == 401 || response.status == 403 ? Code::kInvalid : code_of(number);
-  return error(code, "ClickHouse at {}: {}", target_.url,
+  constexpr int kAllConnectionTriesFailed = 279;
+  const std::string_view shard = !target_.cluster.empty() && number == kAllConnectionTriesFailed
+                                     ? "a shard of the cluster is missing, so nothing is answered "
+                                       "or stored in part; start it again: "
+                                     : "";
+  return error(code, "ClickHouse at {}: {}{}", target_.url, shard,
                std::string(trim(response.body.substr(0, kMaxMessage))));
 }
 

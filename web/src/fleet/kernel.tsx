@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // One kernel of the fleet: its history with changes and the environment, shapes, GPUs, verdicts of
 // the guard, tasks of the backlog.
+import { useState } from "preact/hooks";
 import * as f from "../format";
 import { sameKernel } from "../names";
 import { Series, type Mark } from "../series";
-import { Empty, hue, Meter, Section, ShareBar, Stat } from "../ui";
+import { Empty, hue, Meter, Notice, Section, ShareBar, Stat } from "../ui";
 import { adjust, link, place } from "../url";
 import { Entries } from "../views/entries";
 import { Verdicts } from "../views/verdicts";
 import { useAnswer, type Answer } from "./api";
 import { RawProfiles } from "./raws";
-import { Asking, Coverage, Filters, filters, kept, Refusal, seconds, short, Waiting } from "./parts";
+import { Asking, Coverage, Filters, filters, forAll, kept, kFew, Refusal, seconds, short, Waiting } from "./parts";
 
 const bySize = (points: any[] | undefined): any[] => [...(points ?? [])].sort((a, b) => b.gpu_s - a.gpu_s);
 
@@ -39,6 +40,7 @@ function History(props: { query: Record<string, string>; slower: Answer; shapes:
     <Section title="History" class="wide" note={`Median and 95th percentile by ${step}. A dashed line: where the level changed, or the build or driver of most of its time.`}
       tools={props.shapes.length > 1 ? <label>shape<select value={chosen} onChange={(e) => adjust({ shape: e.currentTarget.value === props.shapes[0].shape ? "" : e.currentTarget.value })}>{props.shapes.slice(0, 40).map((s) => <option value={s.shape}>{s.shape || "not known"}</option>)}<option value="all">all, in their mix of the day</option></select></label> : undefined}>
       <Asking of={all} /><Refusal of={all} />
+      <Refusal of={props.slower} what="Changes of level" />{([["Changes of build", builds], ["Changes of driver", drivers]] as const).map(([what, of]) => of.error ? <Refusal of={of} what={what} /> : null)}
       {all.data && points.length === 0 && <p class="faint">Nothing was recorded in this time.</p>}
       {points.length > 0 && <Series label="Median duration" height={220} marks={marks} points={points.map((p) => ({ label: step === "day" ? String(p.begin).slice(5, 10) : String(p.begin).slice(11, 16), value: p.p50_ns, high: p.p95_ns, detail: `${f.count(p.launches)} launches, ${f.count(p.recorded)} recorded, ${seconds(p.gpu_s)} of GPU time` }))} />}
       {found.map((k) => (
@@ -49,15 +51,18 @@ function History(props: { query: Record<string, string>; slower: Answer; shapes:
   );
 }
 
+const kFirst = 8;
 function Parts(props: { title: string; note: string; of: Answer; columns: [string, (p: any) => any][] }) {
+  const [all, setAll] = useState(false), shown = all ? 200 : kFirst;
   const answer = props.of, points = bySize(answer.data?.points), sum = points.reduce((n, p) => n + p.gpu_s, 0), most = Math.max(...points.map((p) => p.gpu_s), 1e-9);
   return (
     <Section title={props.title} note={props.note}>
       <Asking of={answer} /><Refusal of={answer} />
       {points.length > 0 && <div class="scroll" tabIndex={0}><table class="plain"><thead><tr>{props.columns.map(([name]) => <th class="left">{name}</th>)}<th class="left">GPU time</th><th>launches</th><th>p50</th><th>p95</th></tr></thead><tbody>
-        {points.slice(0, 20).map((p) => <tr>{props.columns.map(([, show]) => <td class="left wrap">{show(p)}</td>)}<td class="left"><ShareBar value={p.gpu_s} of={most} label={f.percent(p.gpu_s / (sum || 1))} /></td><td>{f.si(p.launches, "").trim()}</td><td>{f.ns(p.p50_ns)}</td><td>{f.ns(p.p95_ns)}</td></tr>)}
+        {points.slice(0, shown).map((p) => <tr>{props.columns.map(([, show]) => <td class="left wrap">{show(p)}</td>)}<td class="left"><ShareBar value={p.gpu_s} of={most} label={f.percent(p.gpu_s / (sum || 1))} /></td><td>{f.si(p.launches, "").trim()}</td><td>{f.ns(p.p50_ns)}</td><td>{f.ns(p.p95_ns)}</td></tr>)}
       </tbody></table></div>}
-      {points.length > 20 && <p class="note">{f.count(points.length - 20)} more with less GPU time</p>}
+      {answer.data && !answer.data.refused && points.length === 0 && <p class="faint">Nothing of it was recorded in this time.</p>}
+      {points.length > shown && <p class="note">{f.count(points.length - shown)} more with less GPU time {!all && <button type="button" class="link" onClick={() => setAll(true)}>show them</button>}</p>}
     </Section>
   );
 }
@@ -80,7 +85,7 @@ function Tasks(props: { kernel: string }) {
   return (
     <Section title="Backlog" note="What the pool tunes for it, and what that found">
       <Asking of={answer} /><Refusal of={answer} />
-      {answer.data && list.length === 0 && <p class="faint">No task is about this kernel. A task needs a spec that computes the same problem. <a href={link("backlog")}>Backlog</a></p>}
+      {answer.data && !answer.data.refused && list.length === 0 && <p class="faint">No task is about this kernel. A task needs a spec that computes the same problem. <a href={link("backlog")}>Backlog</a></p>}
       {list.length > 0 && <table class="plain"><tbody>{list.map((t) => <tr><td class="left wrap">{t.shape}</td><td class="left">{short(t.device ?? "")}</td><td class="left"><span class="chip">{f.words(t.state)}</span> {t.worker}</td><td><Meter value={t.headroom} /></td><td>{f.ns(t.saving_ns)}</td><td class="left">{t.outcome}</td></tr>)}</tbody></table>}
     </Section>
   );
@@ -109,29 +114,25 @@ function Winners(props: { kernel: string; shapes: any[] }) {
 }
 
 export function Kernel(props: { kernel: string }) {
-  const chosen = filters(), models = useAnswer("query/history", { ...chosen, kernel: props.kernel, step: "all", by: "model" });
+  const chosen = filters(), models = useAnswer("query/history", { ...chosen, kernel: props.kernel, step: "all", by: "model" }), settled = !!models.data || !!models.error;
   // Durations of several models of GPU have no common level: the one with most time, unless chosen.
   const list = bySize(models.data?.points), model = chosen.model ?? list[0]?.model ?? "";
   const query: Record<string, string> = { ...chosen, kernel: props.kernel, ...(model ? { model } : {}) };
-  const part = (by: string) => useAnswer(models.data ? "query/history" : "", { ...query, step: "all", by });
-  const shapes = part("shape,dtype,op"), builds = part("build,driver,runtime"), nodes = part("node,job");
-  const top = useAnswer(models.data ? "query/top" : "", { ...query, limit: "1" }), slower = useAnswer(models.data ? "query/slower" : "", query);
-  if (models.error) return <div class="view"><Filters /><Waiting of={models} /></div>;
-  if (!top.data) return <div class="view"><Filters /><Waiting of={top} /></div>;
-  const k = top.data.kernels[0];
+  const part = (path: string, more: Record<string, string> = {}) => useAnswer(settled ? path : "", { ...query, ...more });
+  const by = (by: string) => part("query/history", { step: "all", by });
+  const shapes = by("shape,dtype,op"), builds = by("build,driver,runtime"), nodes = by("node,job");
+  const top = part("query/top", { limit: "1" }), slower = part("query/slower");
+  const first = settled && !forAll(models) ? top : models;
+  if (forAll(first) || (!first.data && !first.error)) return <div class="view"><Filters /><Waiting of={first} /></div>;
+  const k = top.data?.kernels?.[0];
   return (
     <div class="view kernel">
       <Filters />
       <nav class="crumbs" aria-label="Place"><a href={link("kernels", "", kept())}>Kernels</a></nav>
       <h1><i class={"dot " + hue(k?.role ?? "")} />{props.kernel}</h1>
-      {!k ? <Empty title="Nothing of this kernel here">It was not recorded in this time with these filters.</Empty> : <>
-        {k.raw_kernel && k.raw_kernel !== k.kernel && <p class="fullname mono">{k.raw_kernel}</p>}
-        <Coverage coverage={top.data.coverage} />
-        <dl class="stats">
-          <Stat name="GPU time" value={seconds(k.gpu_s)} note={short(model)} /><Stat name="launches" value={f.si(k.launches, "").trim()} note={`${f.si(k.recorded, "").trim()} recorded`} />
-          <Stat name="median" value={f.ns(k.p50_ns)} note={`p95 ${f.ns(k.p95_ns)}`} /><Stat name="role" value={f.words(k.role)} />
-          <Stat name="GPU models" value={f.count(list.length)} note={list.length > 1 ? <select aria-label="GPU model" value={model} onChange={(e) => adjust({ model: e.currentTarget.value })}>{list.map((m) => <option value={m.model}>{m.model}</option>)}</select> : undefined} />
-        </dl>
+      <Refusal of={models} what="The GPUs that run it" /><Refusal of={top} what="Its totals" />
+      {top.data && !k && !top.data.refused ? <Empty title="Nothing of this kernel here">It was not recorded in this time with these filters.</Empty> : <>
+        {k && <Totals k={k} coverage={top.data.coverage} models={list} model={model} />}
         {shapes.data || shapes.error ? <History query={query} slower={slower} shapes={bySize(shapes.data?.points)} /> : <Section title="History" class="wide"><Asking of={shapes} /></Section>}
         <div class="columns two">
           <Parts title="Shapes" note="Problem shapes and types" of={shapes} columns={[["problem", (p) => <><span class="mono">{p.shape || "not known"}</span> {p.dtype}<small class="under">{p.op}</small></>]]} />
@@ -145,4 +146,18 @@ export function Kernel(props: { kernel: string }) {
       </>}
     </div>
   );
+}
+
+function Totals(props: { k: any; coverage: any; models: any[]; model: string }) {
+  const { k, models, model } = props, few = k.recorded < kFew;
+  return <>
+    {k.raw_kernel && k.raw_kernel !== k.kernel && <p class="fullname mono">{k.raw_kernel}</p>}
+    <Coverage coverage={props.coverage} />
+    {few && <Notice tone="warn">Only {f.plural(k.recorded, "launch").replace("launchs", "launches")} of it {k.recorded === 1 ? "was" : "were"} recorded: its durations are hints.</Notice>}
+    <dl class="stats">
+      <Stat name="GPU time" value={seconds(k.gpu_s)} note={short(model)} /><Stat name="launches" value={f.si(k.launches, "").trim()} note={`${f.si(k.recorded, "").trim()} recorded`} />
+      <Stat name="median" value={`${few ? "≈ " : ""}${f.ns(k.p50_ns)}`} note={`p95 ${f.ns(k.p95_ns)}`} /><Stat name="role" value={f.words(k.role)} />
+      <Stat name="GPU models" value={models.length ? f.count(models.length) : "–"} note={models.length > 1 ? <select aria-label="GPU model" value={model} onChange={(e) => adjust({ model: e.currentTarget.value })}>{models.map((m) => <option value={m.model}>{m.model}</option>)}</select> : undefined} />
+    </dl>
+  </>;
 }

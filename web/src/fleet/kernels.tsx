@@ -2,21 +2,22 @@
 // The fleet's kernels: what to tune, what got slower, and all of them by GPU time.
 import { useMemo } from "preact/hooks";
 import * as f from "../format";
-import { hue, Section, ShareBar, Spark, Stat } from "../ui";
+import { Brief, Section, ShareBar, Spark, Stat, hue } from "../ui";
 import { link } from "../url";
-import { useAnswer } from "./api";
-import { Asking, Coverage, Filters, filters, kernelLink, kept, Refusal, seconds, short, Waiting } from "./parts";
+import { useAnswer, type Answer } from "./api";
+import { TaskName } from "./backlog";
+import { Asking, Coverage, Filters, filters, forAll, kernelLink, kept, kFew, Refusal, seconds, short, Waiting } from "./parts";
 
 const kTop = 100;
 
-function TuneThese() {
-  const backlog = useAnswer("backlog", {}), tasks: any[] = (backlog.data?.tasks ?? []).filter((t: any) => ["open", "leased"].includes(t.state)).slice(0, 5);
+function TuneThese(props: { backlog: Answer }) {
+  const { backlog } = props, model = filters().model, tasks: any[] = (backlog.data?.tasks ?? []).filter((t: any) => ["open", "leased"].includes(t.state) && (!model || t.device === model)).slice(0, 5);
   const most = Math.max(...tasks.map((t) => t.saving_ns ?? 0), 1);
   return (
     <Section title="Tune these" note={<>GPU time × headroom, of the backlog. <a href={link("backlog")}>All tasks</a></>}>
       <Asking of={backlog} /><Refusal of={backlog} />
-      {backlog.data && tasks.length === 0 && <p class="faint">The backlog has no open task.</p>}
-      <ol class="shortlist">{tasks.map((t) => <li><span class="name">{t.kernel || t.op || t.id}</span><ShareBar value={t.saving_ns} of={most} label={f.ns(t.saving_ns)} />
+      {backlog.data && tasks.length === 0 && <p class="faint">The backlog has no open task{model && ` for ${short(model)}`}.</p>}
+      <ol class="shortlist">{tasks.map((t) => <li><TaskName task={t} class="name" /><ShareBar value={t.saving_ns} of={most} label={f.ns(t.saving_ns)} />
         <small>{[short(t.device ?? ""), t.shape, `headroom ${f.percent(t.headroom, 0)}${t.headroom_assumed ? " (assumed)" : ""}`, t.state === "leased" ? `tuned now by ${t.worker}` : ""].filter(Boolean).join(" · ")}</small></li>)}</ol>
     </Section>
   );
@@ -29,7 +30,7 @@ function GotSlower(props: { all: Record<string, string> }) {
     <Section title="Got slower" note={slower.data && !slower.data.refused ? `${f.plural(slower.data.tested, "kernel")} tested; an alarm is beyond the noise of the history` : undefined}>
       <Asking of={slower} /><Refusal of={slower} />
       {slower.data && !slower.data.refused && list.length === 0 && <p class="faint">No kernel got slower beyond its history.</p>}
-      <ol class="shortlist bad">{list.slice(0, 5).map((k) => <li><a class="name" href={kernelLink(k.kernel)} title={k.kernel}>{k.kernel}</a><ShareBar value={k.lost_gpu_s} of={most} label={`${seconds(k.lost_gpu_s)} lost`} />
+      <ol class="shortlist bad">{list.slice(0, 5).map((k) => <li><a class="name" href={kernelLink(k.kernel)} title={k.kernel}><Brief of={k.kernel} /></a><ShareBar value={k.lost_gpu_s} of={most} label={`${seconds(k.lost_gpu_s)} lost`} />
         <small title={`p ${k.p_value?.toPrecision(2)} over nodes`}><span class={"verdict " + (k.certainty === "alarm" ? "regression" : "inconclusive")}>{k.certainty}</span> {f.relative(k.ratio)} ({f.relative(k.ratio_low)} to {f.relative(k.ratio_high)}) on {short(k.gpu)}, since {f.date(k.at).slice(0, 10)}{(k.marks ?? []).map((m: any) => `; ${m.what} ${m.before} → ${m.after}`).join("")}{k.why_suspect ? `; ${k.why_suspect}` : ""}</small></li>)}</ol>
       {list.length > 5 && <p class="note">and {f.count(list.length - 5)} more; each is on its kernel's page.</p>}
       {(slower.data?.thin ?? []).length > 0 && <details class="note"><summary>{f.plural(slower.data.thin.length, "kernel")} had too little data</summary><ul class="bullets">{slower.data.thin.slice(0, 30).map((t: any) => <li>{t.kernel} on {short(t.gpu ?? "")}: {t.refused?.why}</li>)}</ul></details>}
@@ -37,32 +38,61 @@ function GotSlower(props: { all: Record<string, string> }) {
   );
 }
 
-// GPU time of each kernel by day, for the sparklines.
+// GPU time of each kernel by whole days or hours, for the sparklines: a part of one would look like a
+// fall.
 function useTrends(all: Record<string, string>): Map<string, number[]> {
   const answer = useAnswer("query/history", { ...all, step: all.begin === "-1d" ? "hour" : "day", by: "kernel" });
   return useMemo(() => {
-    const points: any[] = answer.data?.points ?? [], times = [...new Set(points.map((p) => p.begin))].sort(), out = new Map<string, number[]>();
-    for (const p of points) { let list = out.get(p.kernel); if (!list) out.set(p.kernel, list = new Array(times.length).fill(0)); list[times.indexOf(p.begin)] += p.gpu_s; }
+    const points: any[] = answer.data?.points ?? [], all = [...new Set<string>(points.map((p) => p.begin))].sort(), times = all.length > 4 ? all.slice(1, -1) : all, out = new Map<string, number[]>();
+    for (const p of points.filter((p) => times.includes(p.begin))) { let list = out.get(p.kernel); if (!list) out.set(p.kernel, list = new Array(times.length).fill(0)); list[times.indexOf(p.begin)] += p.gpu_s; }
     return out;
   }, [answer.data]);
 }
 
+// What the backlog knows of a kernel: the largest headroom of its tasks, and how far they are.
+interface Tuning { headroom: number | null; assumed: boolean; state: string }
+const further = ["done", "leased", "open", "failed"];
+function useTuning(backlog: Answer): Map<string, Tuning> {
+  return useMemo(() => {
+    const out = new Map<string, Tuning>();
+    for (const t of backlog.data?.tasks ?? []) {
+      const known = out.get(t.kernel), larger = known?.headroom == null || (t.headroom ?? -1) > known.headroom;
+      out.set(t.kernel, { headroom: larger ? t.headroom ?? null : known!.headroom, assumed: larger ? !!t.headroom_assumed : known!.assumed, state: known && further.indexOf(known.state) < further.indexOf(t.state) ? known.state : t.state });
+    }
+    return out;
+  }, [backlog.data]);
+}
+const stateNames: Record<string, string> = { done: "tuned", leased: "tuned now", open: "waits", failed: "failed" };
+
+function Row(props: { k: any; n: number; most: number; trend?: number[]; tuning?: Tuning }) {
+  const { k, tuning } = props, few = k.recorded < kFew, quantile = (v: number) => <td class={few ? "faint" : ""} title={few ? `Of ${f.count(k.recorded)} recorded launches only` : undefined}>{few && v != null ? "≈ " : ""}{f.ns(v)}</td>;
+  return <tr><td class="faint">{props.n}</td><td class="left clip-name" title={k.raw_kernel ?? k.kernel}><i class={"dot " + hue(k.role)} /><a href={kernelLink(k.kernel)}><Brief of={k.kernel} /></a><small class="under">{f.words(k.role)}</small></td><td class="left"><ShareBar value={k.share} of={props.most} label={f.percent(k.share)} /></td><td class="faint">{f.percent(k.cumulative_share, 0)}</td><td>{seconds(k.gpu_s)}</td><td class="left"><Spark values={props.trend} /></td><td title={`${f.count(k.launches)} launches, ${f.count(k.recorded)} recorded`}>{f.si(k.launches, "").trim()}<small class={"under" + (few ? " warn" : "")}>{f.si(k.recorded, "").trim()}</small></td>{quantile(k.p50_ns)}{quantile(k.p95_ns)}<td>{f.percent(tuning?.headroom, 0)}{tuning?.assumed && <small class="under">assumed</small>}</td><td class="left">{tuning ? <span class={"chip task-" + tuning.state}>{stateNames[tuning.state] ?? f.words(tuning.state)}</span> : <span class="faint">–</span>}</td></tr>;
+}
+
+function List(props: { top: any; all: Record<string, string>; backlog: Answer }) {
+  const t = props.top, trends = useTrends(props.all), tuning = useTuning(props.backlog), most = Math.max(...t.kernels.map((k: any) => k.share), 1e-9);
+  if (t.kernels.length === 0) return <p class="faint">No kernel was recorded {Object.keys(kept()).length ? "with these filters" : "in this time"}. <code>purlin collect</code> on each node sends what its programs run.</p>;
+  return (
+    <div class="scroll" tabIndex={0}><table class="plain fixed fleet-kernels"><thead><tr><th class="c-rank">#</th><th class="left">kernel</th><th class="left c-share">share</th><th class="c-s"><abbr class="tip" title={f.meanings.cumulative}>cum.</abbr></th><th class="c-m">GPU time</th><th class="left c-trend"><abbr class="tip" title={`GPU time over the whole ${props.all.begin === "-1d" ? "hours" : "days"} of this time`}>trend</abbr></th><th class="c-m"><abbr class="tip" title="Launches, with those that were not recorded; below them, the recorded ones">launches</abbr></th><th class="c-m"><abbr class="tip" title="Median duration of the recorded launches">p50</abbr></th><th class="c-m"><abbr class="tip" title="95 % of the recorded launches are shorter">p95</abbr></th><th class="c-m"><abbr class="tip" title="Part of its GPU time that tuning could save, by the backlog">headroom</abbr></th><th class="left c-m"><abbr class="tip" title="What the pool did for it: its furthest task">tuning</abbr></th></tr></thead><tbody>
+      {t.kernels.map((k: any, i: number) => <Row k={k} n={i + 1} most={most} trend={trends.get(k.kernel)} tuning={tuning.get(k.kernel)} />)}
+    </tbody></table></div>
+  );
+}
+
 export function Kernels() {
-  const all = filters(), top = useAnswer("query/top", { ...all, limit: String(kTop) }), trends = useTrends(all);
-  if (!top.data) return <div class="view"><Filters /><Waiting of={top} /></div>;
-  const t = top.data, most = Math.max(...t.kernels.map((k: any) => k.share), 1e-9);
+  const all = filters(), top = useAnswer("query/top", { ...all, limit: String(kTop) }), t = top.data, settled = !!t || !!top.error;
+  const backlog = useAnswer(settled && !forAll(top) ? "backlog" : "", {});
+  if (!settled || forAll(top)) return <div class="view"><Filters /><Waiting of={top} /></div>;
   return (
     <div class="view">
       <Filters />
-      <Coverage coverage={t.coverage} />
-      <dl class="stats"><Stat name="GPU time" value={seconds(t.gpu_s)} /><Stat name="kernels" value={f.count(t.kernel_count)} /><Stat name="launches" value={t.launches < 1e7 ? f.count(t.launches) : f.si(t.launches, "")} />
-        {(t.roles ?? []).slice(0, 4).map((r: any) => <Stat name={f.words(r.role)} value={f.percent(r.share)} note={seconds(r.gpu_s)} />)}</dl>
-      <div class="columns"><TuneThese /><GotSlower all={all} /></div>
-      <Section title="Kernels" class="wide" note={t.kernels.length ? `${f.count(t.kernels.length)} of ${f.plural(t.kernel_count, "kernel")}, by GPU time` : undefined}>
-        {t.kernels.length === 0 ? <p class="faint">No kernel was recorded {Object.keys(kept()).length ? "with these filters" : "in this time"}. <code>purlin collect</code> on each node sends what its programs run.</p> :
-        <div class="scroll" tabIndex={0}><table class="plain fixed fleet-kernels"><thead><tr><th class="c-rank">#</th><th class="left">kernel</th><th class="left c-share">share</th><th class="c-s"><abbr class="tip" title={f.meanings.cumulative}>cum.</abbr></th><th class="c-m">GPU time</th><th class="left c-trend"><abbr class="tip" title="GPU time over the days">trend</abbr></th><th class="c-m"><abbr class="tip" title="Launches, with those that were not recorded; below them, the recorded ones">launches</abbr></th><th class="c-m">p50</th><th class="c-m">p95</th></tr></thead><tbody>
-          {t.kernels.map((k: any, i: number) => <tr><td class="faint">{i + 1}</td><td class="left clip-name" title={k.raw_kernel ?? k.kernel}><i class={"dot " + hue(k.role)} /><a href={kernelLink(k.kernel)}>{k.kernel}</a><small class="under">{f.words(k.role)}</small></td><td class="left"><ShareBar value={k.share} of={most} label={f.percent(k.share)} /></td><td class="faint">{f.percent(k.cumulative_share, 0)}</td><td>{seconds(k.gpu_s)}</td><td class="left"><Spark values={trends.get(k.kernel)} /></td><td title={`${f.count(k.launches)} launches, ${f.count(k.recorded)} recorded`}>{f.si(k.launches, "").trim()}<small class="under">{f.si(k.recorded, "").trim()}</small></td><td>{f.ns(k.p50_ns)}</td><td>{f.ns(k.p95_ns)}</td></tr>)}
-        </tbody></table></div>}
+      <Coverage coverage={t?.coverage} />
+      {t && <dl class="stats"><Stat name="GPU time" value={seconds(t.gpu_s)} /><Stat name="kernels" value={f.count(t.kernel_count)} /><Stat name="launches" value={t.launches < 1e7 ? f.count(t.launches) : f.si(t.launches, "")} />
+        {(t.roles ?? []).slice(0, 4).map((r: any) => <Stat name={f.words(r.role)} value={f.percent(r.share)} note={seconds(r.gpu_s)} />)}</dl>}
+      <div class="columns"><TuneThese backlog={backlog} /><GotSlower all={all} /></div>
+      <Section title="Kernels" class="wide" note={t?.kernels.length ? `${f.count(t.kernels.length)} of ${f.plural(t.kernel_count, "kernel")}, by GPU time` : undefined}>
+        <Refusal of={top} />
+        {t && <List top={t} all={all} backlog={backlog} />}
       </Section>
     </div>
   );

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes: the health of their collectors, devices that are slower than others, and what is not seen.
 import * as f from "../format";
-import { Meter, Section, Stat } from "../ui";
+import { Brief, Meter, Section, Stat } from "../ui";
 import { adjust, link, place } from "../url";
 import { useAnswer } from "./api";
-import { Asking, Refusal, seconds, short, Waiting } from "./parts";
+import { Asking, forAll, Refusal, seconds, short, Waiting } from "./parts";
 
 const kQuietMs = 15 * 60e3, kShown = 200;
 const shedOf = (n: any) => (n.shed ?? []).reduce((sum: number, s: any) => sum + (s.rows ?? 0) + (s.launches ?? 0) + (s.batches ?? 0), 0);
@@ -16,7 +16,7 @@ function Stragglers(props: { begin: string }) {
     <Section title="Stragglers" class="wide" note="Devices slower than their peers, or than their own past, on equal kernels and shapes">
       <Asking of={answer} /><Refusal of={answer} />
       {answer.data && list.length === 0 && !answer.data.refused && <p class="faint">None among {f.plural(answer.data.devices ?? 0, "device")}.</p>}
-      {list.length > 0 && <div class="scroll" tabIndex={0}><table class="plain"><thead><tr><th class="left">node</th><th class="left">device</th><th class="left">GPU</th><th><abbr class="tip" title="Peers' time over its own; 100 %: as fast">to peers</abbr></th><th><abbr class="tip" title="Its own time earlier in this period, over now">to its past</abbr></th><th>peers</th><th>lost GPU time</th><th class="left">worst kernel</th></tr></thead><tbody>{list.map((s) => <tr><td class="left"><a href={link("nodes", "", { node: s.node })}>{s.node}</a></td><td class="left mono wrap">{s.device}</td><td class="left">{short(s.gpu)}</td><td class={s.slow_to_peers ? "bad" : ""}>{f.percent(s.relative_score)}</td><td class={s.slow_to_past ? "bad" : ""}>{f.percent(s.individual_score)}</td><td>{f.count(s.peers)}</td><td>{seconds(s.lost_gpu_s)}</td><td class="left wrap">{s.worst_kernel}</td></tr>)}</tbody></table></div>}
+      {list.length > 0 && <div class="scroll" tabIndex={0}><table class="plain"><thead><tr><th class="left">node</th><th class="left">device</th><th class="left">GPU</th><th><abbr class="tip" title="Peers' time over its own; 100 %: as fast">to peers</abbr></th><th><abbr class="tip" title="Its own time earlier in this period, over now">to its past</abbr></th><th>peers</th><th>lost GPU time</th><th class="left">worst kernel</th></tr></thead><tbody>{list.map((s) => <tr><td class="left"><a href={link("nodes", "", { node: s.node })}>{s.node}</a></td><td class="left mono wrap">{s.device}</td><td class="left">{short(s.gpu)}</td><td class={s.slow_to_peers ? "bad" : ""}>{f.percent(s.relative_score)}</td><td class={s.slow_to_past ? "bad" : ""}>{f.percent(s.individual_score)}</td><td>{f.count(s.peers)}</td><td>{seconds(s.lost_gpu_s)}</td><td class="left wrap" title={s.worst_kernel}><Brief of={s.worst_kernel ?? ""} /></td></tr>)}</tbody></table></div>}
     </Section>
   );
 }
@@ -36,23 +36,24 @@ function Uncovered(props: { begin: string; node: string }) {
 
 export function Nodes() {
   const query = place.value.query, begin = query.begin || "-7d", nodes = useAnswer("nodes", {});
-  if (!nodes.data) return <Waiting of={nodes} />;
-  const all: any[] = nodes.data.nodes, now = Date.now();
+  if (forAll(nodes) || (!nodes.data && !nodes.error)) return <Waiting of={nodes} />;
+  const all: any[] = nodes.data?.nodes ?? [], now = Date.now();
   const quiet = (n: any) => now - Date.parse(n.last_received) > kQuietMs;
   const trouble = (n: any) => n.missing_batches + n.quarantined_batches + n.too_old_batches + shedOf(n) > 0;
   const sorted = [...all].sort((a, b) => Number(trouble(b)) - Number(trouble(a)) || Number(quiet(b)) - Number(quiet(a)) || a.node.localeCompare(b.node));
   const list = sorted.filter((n) => (!query.node || n.node === query.node) && (!query.q || n.node.includes(query.q)));
   return (
     <div class="view">
-      <dl class="stats"><Stat name="nodes" value={f.count(all.length)} /><Stat name="silent for 15 min" value={f.count(all.filter(quiet).length)} tone={all.some(quiet) ? "warn" : "good"} />
+      {nodes.data && <dl class="stats"><Stat name="nodes" value={f.count(all.length)} /><Stat name="silent for 15 min" value={f.count(all.filter(quiet).length)} tone={all.some(quiet) ? "warn" : "good"} />
         <Stat name="missing batches" value={f.count(all.reduce((s, n) => s + n.missing_batches, 0))} tone={all.some((n) => n.missing_batches) ? "warn" : ""} /><Stat name="in quarantine" value={f.count(all.reduce((s, n) => s + n.quarantined_batches, 0))} tone={all.some((n) => n.quarantined_batches) ? "warn" : ""} />
         <Stat name="shed" value={f.count(all.reduce((s, n) => s + shedOf(n), 0))} title="What collectors gave up, because a spool was full or a limit was reached" note={f.plural(all.filter((n) => shedOf(n)).length, "node")} />
-        <Stat name="greatest collector share" value={f.percent(Math.max(0, ...all.map((n) => n.collector_cpu_share)), 2)} title="CPU time of the collector, of one core" /></dl>
+        <Stat name="greatest collector share" value={f.percent(Math.max(0, ...all.map((n) => n.collector_cpu_share)), 2)} title="CPU time of the collector, of one core" /></dl>}
       <Stragglers begin={begin} />
       <Uncovered begin={begin} node={query.node ?? ""} />
-      <Section title="Nodes" class="wide" note={list.length === all.length ? "Those with losses first" : <>{f.count(list.length)} of {f.plural(all.length, "node")} <button type="button" class="link" onClick={() => adjust({ node: "", q: "" })}>show all</button></>}
+      <Section title="Nodes" class="wide" note={!nodes.data ? undefined : list.length === all.length ? "Those with losses first" : <>{f.count(list.length)} of {f.plural(all.length, "node")} <button type="button" class="link" onClick={() => adjust({ node: "", q: "" })}>show all</button></>}
         tools={<label><span class="visually-hidden">filter by name</span><input type="search" placeholder="Filter: part of a name" value={query.q ?? ""} onInput={(e) => adjust({ q: e.currentTarget.value })} /></label>}>
-        {all.length === 0 ? <p class="faint">No node has sent anything. <code>purlin collect --server {location.origin}</code> on each node.</p> :
+        <Refusal of={nodes} />
+        {!nodes.data ? null : all.length === 0 ? <p class="faint">No node has sent anything. <code>purlin collect --server {location.origin}</code> on each node.</p> :
         <div class="scroll" tabIndex={0}><table class="plain"><thead><tr><th class="left">node</th><th class="left">last received</th><th>clock</th><th>batches</th><th>missing</th><th>quarantined</th><th>too old</th><th><abbr class="tip" title="Rows, launches and batches that the collector gave up; the reasons are on each number">shed</abbr></th><th>collector</th></tr></thead><tbody>
           {list.slice(0, kShown).map((n) => <tr><td class="left"><a href={link("kernels", "", { node: n.node })} title="its kernels">{n.node}</a><small class="under">{n.tool_version}</small></td><td class={"left" + (quiet(n) ? " warn" : "")}>{f.date(n.last_received)}{quiet(n) && <small class="under">silent</small>}</td><td>{seconds(n.skew_s)}</td><td>{f.count(n.batches)}</td><td class={n.missing_batches ? "bad" : ""}>{f.count(n.missing_batches)}</td><td class={n.quarantined_batches ? "bad" : ""}>{f.count(n.quarantined_batches)}</td><td class={n.too_old_batches ? "bad" : ""}>{f.count(n.too_old_batches)}</td><td class={shedOf(n) ? "bad" : ""} title={shedText(n)}>{f.count(shedOf(n))}</td><td>{f.percent(n.collector_cpu_share, 2)}<small class="under">{f.bytes(n.collector_rss_bytes)}</small></td></tr>)}
         </tbody></table></div>}

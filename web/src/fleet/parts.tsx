@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the views of a fleet share: filters of the URL, coverage, and answers that are not there.
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import * as f from "../format";
-import { Choice, Empty, Loading, Notice } from "../ui";
+import { Again, Choice, Empty, Notice } from "../ui";
 import { adjust, link, place } from "../url";
 import { Refused, setToken, useAnswer, type Answer } from "./api";
 
@@ -22,6 +22,8 @@ export function kept(): Record<string, string> {
   const q = place.value.query;
   return Object.fromEntries(["begin", ...dimensions].filter((d) => q[d]).map((d) => [d, q[d]]));
 }
+// Quantiles of so few launches are hints.
+export const kFew = 30;
 export const kernelLink = (name: string) => link("kernels", name, kept());
 
 export function Filters(props: { without?: string[] }) {
@@ -47,17 +49,30 @@ export function Coverage(props: { coverage: any }) {
   </Notice>;
 }
 
-export function Refusal(props: { of: Answer }) {
-  if (props.of.error) return <Notice tone="warn">{String((props.of.error as Error).message)}</Notice>;
-  return props.of.data?.refused ? <Notice tone="warn">No conclusion: {props.of.data.refused.why}</Notice> : null;
+// Why there is no answer, or none newer than the one that is shown. `what`: where it is not plain.
+export function Refusal(props: { of: Answer; what?: string }) {
+  const { data, error, at, again } = props.of;
+  if (error) return <Notice tone="warn">{props.what && `${props.what}: `}{f.reason(error)}.{data && at ? ` This is of ${new Date(at).toTimeString().slice(0, 5)}.` : ""} {again && <Again of={again} name="Ask again" />}</Notice>;
+  return data?.refused ? <Notice tone="warn">No conclusion: {data.refused.why}</Notice> : null;
 }
+const kLongMs = 6e3;
 // A part of a view that has its own question.
-export const Asking = (props: { of: Answer }) => (props.of.data || props.of.error ? null : <p class="faint" role="status">Asking the server…</p>);
+export function Asking(props: { of: Answer }) {
+  const waits = !props.of.data && !props.of.error, [long, setLong] = useState(false);
+  useEffect(() => {
+    const timer = waits ? setTimeout(() => setLong(true), kLongMs) : 0;
+    return () => { clearTimeout(timer); setLong(false); };
+  }, [waits]);
+  return waits ? <p class="faint" role="status">Asking the server…{long && " It takes long: the server is busy, or the time holds many rows."}</p> : null;
+}
+
+// Nothing else would be answered either: the server is not there, or wants a token.
+export const forAll = (of: Answer) => of.error instanceof Refused && [0, 401, 403].includes(of.error.status);
 
 export function Waiting(props: { of: Answer }) {
   const [text, setText] = useState("");
-  if (!props.of.error) return <Loading />;
+  if (!props.of.error) return <div class="loading"><Asking of={props.of} /></div>;
   if (props.of.error instanceof Refused && [401, 403].includes(props.of.error.status))
     return <form class="empty" onSubmit={(e) => { e.preventDefault(); setToken(text); }}><h2>This server wants a token</h2><p>{props.of.error.message}</p><p><label>token of scope read <input type="password" autocomplete="off" value={text} onInput={(e) => setText(e.currentTarget.value)} /></label> <button>Open</button></p><p>It is kept until this tab is closed.</p></form>;
-  return <Empty title="The server did not answer as expected">{String((props.of.error as Error).message)}</Empty>;
+  return <Empty title="The server did not answer as expected">{f.reason(props.of.error)}. {props.of.again && <Again of={props.of.again} name="Ask again" />}</Empty>;
 }

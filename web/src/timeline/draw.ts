@@ -44,13 +44,19 @@ export class Palette {
   }
 }
 
-// The bands of the tracks that are shown, from top to bottom.
-export function layOut(tracks: Track[], collapsed: Set<Track>): { bands: Band[]; height: number } {
+const kMostGrown = 1.7;
+// The bands of the tracks that are shown, from top to bottom. Few of them are higher, as far as
+// `room` goes.
+export function layOut(tracks: Track[], collapsed: Set<Track>, room: number): { bands: Band[]; height: number } {
+  const plain = stack(tracks, collapsed, 1), grown = Math.min(kMostGrown, 0.85 * room / (plain.height || 1));
+  return grown > 1.1 ? stack(tracks, collapsed, grown) : plain;
+}
+function stack(tracks: Track[], collapsed: Set<Track>, grown: number): { bands: Band[]; height: number } {
   const bands: Band[] = [];
   let y = 0;
   for (const track of tracks) {
     const thin = track.kind === "phases" || track.kind === "steps" || track.kind === "idle";
-    const rowHeight = thin ? kThin : kRow;
+    const rowHeight = thin ? kThin : Math.round(kRow * grown);
     const rows = collapsed.has(track) ? Math.min(1, track.rows.length) : track.rows.length;
     const height = rows * rowHeight + kGap;
     bands.push({ track, y, height, rowHeight, rows });

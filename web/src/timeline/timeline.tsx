@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Timeline: streams, copies, host calls with links to their work, idle time by cause, steps, phases.
 // The canvas is for eyes and pointers; grid.tsx says the same to keyboards and screen readers.
+import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { has, head, index, numbered } from "../data";
+import { has, head, index, numbered, once } from "../data";
 import * as f from "../format";
 import type { ProfileData } from "../profile";
 import { theme } from "../theme";
-import { Empty, Loading, useLoaded } from "../ui";
+import { Again, Empty, Loading, Notice, useLoaded, useTried } from "../ui";
 import { adjust, place } from "../url";
 import { drawLinks, drawRows, kHead, layOut, outline, Palette, placeOf, ticksOf, tickText, tooltip, type Band, type View } from "./draw";
 import { Details } from "./details";
@@ -21,10 +22,7 @@ const order: Record<string, number> = { phases: 0, steps: 1, idle: 2, stream: 3,
 export interface Selection { all: Slices; slice: number }
 
 const loaded = new Map<string, Promise<Slices>>();
-const slicesOf = (name: string, base?: Slices) => {
-  if (!loaded.has(name)) loaded.set(name, load(name, base));
-  return loaded.get(name)!;
-};
+const slicesOf = (name: string, base?: Slices) => once(loaded, name, () => load(name, base));
 
 function arrange(base: Slices, after: Slices | undefined, filter: string): Track[] {
   const words = filter.toLowerCase();
@@ -51,12 +49,12 @@ export function Timeline(props: { data: ProfileData }) {
 function Loaded(props: { data: ProfileData; name: string }) {
   const after = place.value.query.after ?? "";
   const base = useLoaded(() => slicesOf(props.name), [props.name]);
-  const changed = useLoaded(async () => (base && after && index.documents.some((d) => d.name === after) ? slicesOf(after, base) : undefined), [base, after]);
+  const changed = useTried(async () => (base && after && index.documents.some((d) => d.name === after) ? slicesOf(after, base) : undefined), [base, after]);
   if (!base) return <Loading />;
-  return <Stage data={props.data} base={base} after={changed} />;
+  return <Stage data={props.data} base={base} after={changed.value} lacks={changed.error ? <Notice tone="warn">The timeline after the change cannot be shown: {f.reason(changed.error)}. <Again of={changed.again} /></Notice> : null} />;
 }
 
-function Stage(props: { data: ProfileData; base: Slices; after?: Slices }) {
+function Stage(props: { data: ProfileData; base: Slices; after?: Slices; lacks: ComponentChildren }) {
   const { base, after } = props;
   const query = place.value.query;
   const canvas = useRef<HTMLCanvasElement>(null), mini = useRef<HTMLCanvasElement>(null), scroll = useRef<HTMLDivElement>(null), search = useRef<HTMLInputElement>(null);
@@ -66,7 +64,7 @@ function Stage(props: { data: ProfileData; base: Slices; after?: Slices }) {
   const [nth, setNth] = useState(0);
   const text = query.q ?? "";
   const tracks = useMemo(() => arrange(base, after, filter), [base, after, filter]);
-  const { bands, height } = useMemo(() => layOut(tracks, collapsed), [tracks, collapsed]);
+  const { bands, height } = useMemo(() => layOut(tracks, collapsed, size - kHead), [tracks, collapsed, size]);
   const colors = useMemo(() => new Palette(), [theme.value]);
   const span = Math.max(base.span, after?.span ?? 0);
 
@@ -134,6 +132,15 @@ function Stage(props: { data: ProfileData; base: Slices; after?: Slices }) {
   };
   const redraw = () => { if (!frame.current) frame.current = requestAnimationFrame(draw); };
 
+  // A link to another place of this view that is opened in the page; not what it wrote itself.
+  const placeText = (q: Record<string, string>) => `${q.from ?? ""}-${q.to ?? ""}`, written = useRef(placeText(query));
+  const write = (q: Record<string, string>) => { written.current = placeText(q); adjust(q); };
+  useEffect(() => {
+    if (placeText(query) === written.current) return;
+    written.current = placeText(query);
+    const from = Number(query.from ?? 0), to = Number(query.to ?? span);
+    if (to > from) { Object.assign(view.current, { from, to }); redraw(); }
+  }, [query.from, query.to]);
   const urlTimer = useRef(0);
   const move = (from: number, to: number) => {
     const length = Math.min(Math.max(to - from, kLeastSpan), span * 1.1);
@@ -143,7 +150,7 @@ function Stage(props: { data: ProfileData; base: Slices; after?: Slices }) {
     view.current.from = a; view.current.to = a + length;
     redraw();
     clearTimeout(urlTimer.current);
-    urlTimer.current = window.setTimeout(() => adjust(length >= span ? { from: "", to: "" } : { from: Math.round(a).toString(), to: Math.round(a + length).toString() }), 400);
+    urlTimer.current = window.setTimeout(() => write(length >= span ? { from: "", to: "" } : { from: Math.round(a).toString(), to: Math.round(a + length).toString() }), 400);
   };
   const zoom = (factor: number, at: number) => { const v = view.current; move(at - (at - v.from) * factor, at + (v.to - at) * factor); };
   const fit = (from: number, to: number) => { const pad = Math.max((to - from) * 0.1, 5); move(from - pad, to + pad); };
@@ -220,7 +227,7 @@ function Stage(props: { data: ProfileData; base: Slices; after?: Slices }) {
   const statistics = () => { if (!area) setArea(selected && selected.all.duration[selected.slice] > 0 ? { from: selected.all.begin[selected.slice], to: selected.all.end(selected.slice) } : { from: Math.max(0, view.current.from), to: Math.min(span, view.current.to) }); };
   const copyLink = async () => {
     const v = view.current;
-    adjust({ from: Math.round(v.from).toString(), to: Math.round(v.to).toString(), sel: selected && selected.all === base ? selected.slice.toString() : "" });
+    write({ from: Math.round(v.from).toString(), to: Math.round(v.to).toString(), sel: selected && selected.all === base ? selected.slice.toString() : "" });
     try { await navigator.clipboard.writeText(location.href); say("The link to this view is on the clipboard."); } catch { say("The address bar has the link to this view."); }
   };
   const trace = (): Blob | null => {
@@ -256,7 +263,7 @@ function Stage(props: { data: ProfileData; base: Slices; after?: Slices }) {
   }, []);
   useEffect(() => { drawMini(); redraw(); }, [base, width, colors]);
   useEffect(redraw, [bands, selected, area, matches, size]);
-  useEffect(() => { const sel = Number(query.sel ?? NaN); if (sel >= 0 && sel < base.size) show({ all: base, slice: sel }); }, [base]);
+  useEffect(() => { const sel = Number(query.sel ?? NaN); if (sel >= 0 && sel < base.size) show({ all: base, slice: sel }); }, [base, query.sel]);
   useEffect(() => { setNth(0); }, [matches]);
 
   // Keys by their place on the keyboard, so that WASD is where it is on every layout.
@@ -350,7 +357,7 @@ function Stage(props: { data: ProfileData; base: Slices; after?: Slices }) {
   const onMini = (e: PointerEvent) => { if (e.buttons !== 1) return; const v = view.current, at = e.offsetX / width * span, half = (v.to - v.from) / 2; move(at - half, at + half); };
 
   const applied = after?.json.applied, kinds = index.documents.filter((d) => /^applied\d+/.test(d.name) && (props.data.file === 0 ? !/-\d+$/.test(d.name) : d.name.endsWith(`-${props.data.file}`)));
-  const titles = useLoaded(async () => Promise.all(kinds.map(async (d) => [d.name, (await head(d.name)).title] as [string, string])), [props.data.file]);
+  const titles = useLoaded(async () => Promise.all(kinds.map(async (d): Promise<[string, string]> => [d.name, (await head(d.name).catch(() => undefined))?.title ?? d.name])), [props.data.file]);
   return (
     <div class="timeline" onKeyDown={undefined}>
       <div class="tl-tools" role="toolbar" aria-label="Timeline">
@@ -369,6 +376,7 @@ function Stage(props: { data: ProfileData; base: Slices; after?: Slices }) {
         <button type="button" onClick={() => setPalette(true)} title="Ctrl+Shift+P">commands</button>
         <button type="button" onClick={() => setHelp(true)} title="?" aria-label="keys">?</button>
       </div>
+      {props.lacks}
       {base.json.left_out > 0 && <p class="notice warn">{f.count(base.json.left_out)} launches are beyond the memory bound of the recording: they are in the sums, not here.</p>}
       <canvas ref={mini} class="tl-mini" aria-hidden="true" style={{ width: `${width}px`, height: `${kMini}px`, marginLeft: `${kGutter}px` }} onPointerDown={onMini} onPointerMove={onMini} />
       <div class="tl-scroll" ref={scroll} onScroll={(e) => { view.current.top = e.currentTarget.scrollTop; redraw(); }}>

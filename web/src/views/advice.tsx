@@ -30,7 +30,7 @@ export function Advised(props: { advice: any; intervention: any; brief?: boolean
         {Array.isArray(i.how) ? <ol class="bullets">{i.how.map((x: string) => <li>{x}</li>)}</ol> : <p>{i.how}</p>}
         {(i.kernels ?? []).length > 0 && !props.brief && <p>Kernels: {i.kernels.slice(0, 8).map((k: string, n: number) => <>{n ? ", " : ""}<KernelLink id={ids[k]}>{k}</KernelLink></>)}{i.kernels.length + (i.kernels_left_out ?? 0) > 8 ? ` and ${i.kernels.length + (i.kernels_left_out ?? 0) - 8} more` : ""}</p>}
         <h3>Evidence</h3>
-        <table class="plain evidence-table"><tbody>{(i.evidence ?? []).map((e: any) => <tr><td class="left">{e.what}</td><td>{typeof e.value === "number" ? Number(e.value.toPrecision(4)) : e.value}</td><td class="left faint">{e.from}</td></tr>)}</tbody></table>
+        <table class="plain evidence-table"><tbody>{(i.evidence ?? []).map((e: any) => <tr><td class="left">{e.what}</td><td class={typeof e.value === "number" ? "" : "left wrap"}>{typeof e.value === "number" ? Number(e.value.toPrecision(4)) : e.value}</td><td class="left faint">{e.from}</td></tr>)}</tbody></table>
         {(i.assumptions ?? []).length > 0 && <><h3>Assumes</h3><ul class="bullets">{i.assumptions.map((a: string) => <li>{a}</li>)}</ul></>}
         {i.guard && <p class="note"><b>Check first:</b> {i.guard}</p>}
         {i.record && <p class="note"><b>Track record:</b> {f.plural(i.record.outcomes, "outcome")}, {i.record.inside} inside the interval{i.record.factor ? `; the estimate is multiplied by ${f.digits(i.record.factor.mid)}` : ""}.</p>}
@@ -43,7 +43,7 @@ export function Advised(props: { advice: any; intervention: any; brief?: boolean
 export function Advice(props: { data: ProfileData; open: string }) {
   const a = props.data.advice;
   useEffect(() => { if (props.open) document.getElementById("advice-" + props.open)?.scrollIntoView({ block: "start" }); }, [props.open]);
-  if (!a) return <Empty title="No advice">This page has no advice document.</Empty>;
+  if (!a) return <Empty title="No advice">{props.data.unread.length ? `${props.data.unread.join("; ")}. Load the page again to try again.` : "This page has no advice document."}</Empty>;
   const levels = Object.entries<number>(a.levels ?? {}).filter(([, v]) => v > 0.001);
   const of = Math.max(...[...a.interventions, ...(a.trades ?? [])].map((i: any) => i.saved_share.high), 0.02);
   const applied: Record<string, string> = {};

@@ -3,34 +3,35 @@
 // the guard, tuning runs, winners in the config cache, and the profiles that contain it.
 import { head, index, names, numbered } from "../data";
 import * as f from "../format";
-import { sameKernel } from "../names";
+import { ofKernel, sameKernel } from "../names";
 import type { ProfileData, Row } from "../profile";
 import { Series, type Mark } from "../series";
-import { Section, ShareBar, useLoaded } from "../ui";
+import { Again, Notice, Section, ShareBar, useTried } from "../ui";
 import { link } from "../url";
 import { Entries } from "./entries";
 import { GuardSeries } from "./guard";
 import { Verdicts } from "./verdicts";
 
 interface InFile { file: number; kernel: any; change: any; environment: any }
-interface Found { files: InFile[]; series: any[]; verdicts: { doc: any; item: any }[]; entries: any[]; runs: { name: string; doc: any }[]; has: Record<string, boolean> }
+interface Found { files: InFile[]; series: any[]; verdicts: { doc: any; item: any }[]; entries: any[]; runs: { name: string; doc: any }[]; has: Record<string, boolean>; unread: string[] }
 const kMostFiles = 30;
 
-const heads = (kind: string) => Promise.all(names(kind).map(async (name) => ({ name, doc: await head(name) })));
-
+// What cannot be read is said, and the rest is shown.
 async function related(row: Row): Promise<Found> {
-  const files: InFile[] = [];
+  const files: InFile[] = [], unread: string[] = [];
+  const read = (name: string) => head(name).catch((error) => { unread.push(f.reason(error)); return undefined; });
+  const heads = async (kind: string) => (await Promise.all(names(kind).map(async (name) => ({ name, doc: await read(name) })))).filter(({ doc }) => doc);
   for (let file = 0; file < Math.min(index.files.length, kMostFiles); ++file) {
-    const report = await head(numbered("report", file)), kernel = report?.kernels.find((k: any) => k.name === row.name && (!row.device || k.device === row.device || index.files.length > 1));
-    const diff = file > 0 ? await head(numbered("diff", file - 1)) : undefined;
+    const report = await read(numbered("report", file)), kernel = report?.kernels.find((k: any) => k.name === row.name && (!row.device || k.device === row.device || index.files.length > 1));
+    const diff = file > 0 ? await read(numbered("diff", file - 1)) : undefined;
     if (kernel) files.push({ file, kernel, change: diff?.items?.find((i: any) => i.name === row.name), environment: report.environment });
   }
   const series = (await heads("history")).flatMap(({ doc }) => (doc.series ?? []).filter((s: any) => sameKernel(row, s.kernel)));
   const verdicts = (await heads("guard")).flatMap(({ doc }) => (doc.items ?? []).filter((i: any) => sameKernel(row, i.kernel)).map((item: any) => ({ doc, item })));
   const runs = (await heads("tune")).filter(({ doc }) => sameKernel(row, doc.kernel ?? ""));
-  const shape = row.full?.shape ?? "", all = ((await head("cache"))?.entries ?? []) as any[];
-  const entries = all.filter((e) => sameKernel(row, e.key.kernel) || (shape !== "" && shape === f.pairs(e.problem) && e.key.op === row.op_class));
-  return { files, series, verdicts, entries, runs, has: { history: names("history").length > 0, guard: names("guard").length > 0, cache: all.length > 0 } };
+  const all = ((await read("cache"))?.entries ?? []) as any[];
+  const entries = all.filter((e) => ofKernel(e, row));
+  return { files, series, verdicts, entries, runs, has: { history: names("history").length > 0, guard: names("guard").length > 0, cache: all.length > 0 }, unread };
 }
 
 const environmentOf = (x: InFile) => ({ device: x.kernel.device, driver: x.environment?.devices?.[0]?.driver, toolkit: x.environment?.devices?.[0]?.toolkit, build: x.kernel.build || x.environment?.build });
@@ -55,7 +56,8 @@ function Files(props: { files: InFile[]; here: number }) {
 }
 
 export function Elsewhere(props: { data: ProfileData; row: Row }) {
-  const { data, row } = props, found = useLoaded(() => related(row), [data.file, row.id]);
+  const { data, row } = props, { value: found, error, again } = useTried(() => related(row), [data.file, row.id]);
+  if (error) return <Notice tone="warn">What other documents know of it cannot be shown: {f.reason(error)}. <Again of={again} /></Notice>;
   if (!found) return <Section title="History"><p class="faint" role="status">Looking through the page's documents…</p></Section>;
   const lacks = [
     !found.series.length && [found.has.history ? "no series of this kernel in the histories of this page" : "history over builds", "purlin guard run SUITE --record nightly.jsonl"],
@@ -65,12 +67,13 @@ export function Elsewhere(props: { data: ProfileData; row: Row }) {
   ].filter(Boolean) as [string, string][];
   return (
     <>
+      {found.unread.length > 0 && <Notice tone="warn">{f.plural(found.unread.length, "document")} of this page could not be read, so something may be missing here: {found.unread.slice(0, 3).join("; ")}. <Again of={again} /></Notice>}
       {found.series.length > 0 && <Section title="History over builds" note="Changes of level, with what changed in the environment. Hints: a paired run decides.">{found.series.map((s) => <GuardSeries series={s} />)}</Section>}
       {found.verdicts.length > 0 && <Section title="Verdicts of the guard"><Verdicts list={found.verdicts} href={link("guard")} /></Section>}
       {found.entries.length > 0 && <Section title="In the config cache" note="Winners for this kernel or its problem"><Entries entries={found.entries} p50_ns={row.p50_ns} shape={row.full?.shape ?? ""} /></Section>}
       {found.runs.length > 0 && <Section title="Tuning runs"><ul class="bullets">{found.runs.map(({ name, doc }) => <li><a href={link("tuning", name)}>{doc.kernel} {f.pairs(doc.problem)}</a>: {f.plural((doc.evaluations ?? []).length, "evaluation")}{doc.speedup_over_default ? `, ${f.times(doc.speedup_over_default)} of the default` : ""}</li>)}</ul></Section>}
       {found.files.length > 1 && <Files files={found.files} here={data.file} />}
-      {lacks.length > 0 && (
+      {lacks.length > 0 && found.unread.length === 0 && (
         <details class="lacks"><summary>Not in this page: {lacks.map(([what]) => what).join("; ")}</summary>
           <dl class="facts">{lacks.map(([what, how]) => <div><dt>{what}</dt><dd><code>{how}</code></dd></div>)}</dl>
           <p class="note">Give what these commands write to <code>purlin view</code>, together with the profile.</p></details>

@@ -73,7 +73,7 @@ function Stalls(props: { stalls: any }) {
 function Facts(props: { kernel: any }) {
   const k = props.kernel, l = k.launch ?? {}, b = k.built ?? {};
   const facts: [string, any][] = [
-    ["op", k.op], ["problem shape", k.shape], ["element type", k.dtype || b.dtype], ["family", k.family], ["class", k.op_class], ["device", k.device], ["build", k.build],
+    ["op", k.op], ["problem shape", k.shape], ["element type", f.elementType(k) || b.dtype], ["family", k.family], ["class", k.op_class], ["device", k.device], ["build", k.build],
     ["grid", l.grid && f.shape(l.grid)], ["block", l.block && f.shape(l.block)], ["cluster", l.cluster && f.shape(l.cluster)],
     ["registers per thread", k.registers], ["static shared memory", k.static_shared_bytes != null ? f.bytes(k.static_shared_bytes) : null],
     ["dynamic shared memory", l.dynamic_shared_bytes ? f.bytes(l.dynamic_shared_bytes) : null], ["local memory per thread", k.local_bytes ? f.bytes(k.local_bytes) : null],
@@ -87,8 +87,8 @@ function Change(props: { data: ProfileData; kernel: any }) {
   if (!item) return null;
   return (
     <Section title="Against the first file" note={item.certain ? "beyond the spread of its launches" : "within the spread of its launches"}>
-      <p class={"big " + (item.change_ns > 0 ? "bad" : "good")}>{item.change_ns > 0 ? "+" : ""}{f.ns(item.change_ns)} <small>{item.change_share != null ? f.percent(item.change_share) : ""}</small></p>
-      <table class="plain"><thead><tr><th /><th>before</th><th>now</th></tr></thead><tbody>
+      <p class={"big " + (!item.certain ? "" : item.change_ns > 0 ? "bad" : "good")}>{item.change_ns > 0 ? "+" : ""}{f.ns(item.change_ns)} <small>{item.change_share != null ? f.percent(item.change_share) : ""}</small></p>
+      <table class="plain narrow"><thead><tr><th /><th>before</th><th>now</th></tr></thead><tbody>
         {[["launches", "count", f.count], ["total", "total_ns", f.ns], ["p50", "p50_ns", f.ns], ["p95", "p95_ns", f.ns]].map(([name, key, print]: any) =>
           <tr><th class="left">{name}</th><td>{print(item.a?.[key])}</td><td>{print(item.b?.[key])}</td></tr>)}
       </tbody></table>
@@ -127,7 +127,7 @@ export function Kernel(props: { data: ProfileData; id: string }) {
         <Section title="Durations" note={k.min_ns != null ? `${f.ns(k.min_ns)} to ${f.ns(k.max_ns)}` : undefined}><Distribution kernel={k} detail={d} /></Section>
         <Section title="Roofline" note={r.flops_per_s || r.bytes_per_s ? <>{r.flops_per_s ? f.flops(r.flops_per_s) + " " : ""}{r.bytes_per_s ? f.rate(r.bytes_per_s) : ""} <a href={link("roofline")}>all kernels</a></> : undefined}>
           {r.intensity && r.flops_per_s ? <RooflinePlot data={props.data} only={k.id} height={230} small />
-            : <p class="faint">Neither counters nor a shape model give this kernel's work{report.source === "purlin" ? ": record with --counters, or give its problem with --shape" : ""}.</p>}
+            : <p class="faint">Neither counters nor a shape model give this kernel's work{report.source === "purlin" ? <>: record with <code class="whole">--counters</code>, or give its problem with <code class="whole">--shape</code></> : ""}.</p>}
         </Section>
       </div>
       {advised.length > 0 && <Section title="Advice" class="plainlist">{advised.map((i: any) => <Advised advice={advice} intervention={i} brief />)}</Section>}
@@ -157,7 +157,7 @@ export function Kernel(props: { data: ProfileData; id: string }) {
       {(d?.shapes ?? []).length > 1 && (
         <Section title="Launch shapes" note={d.shapes_left_out ? `${f.count(d.shapes_left_out)} more` : undefined}>
           <div class="scroll" tabIndex={0}><table class="plain"><thead><tr><th class="left">grid × block</th><th class="left">problem</th><th>launches</th><th>total</th><th>p50</th><th>p95</th><th>of this kernel</th><th>bound</th><th>of roof</th></tr></thead><tbody>
-            {d.shapes.map((s: any) => <tr><td class="left mono">{f.shape(s.launch?.grid)} / {f.shape(s.launch?.block)}</td><td class="left">{s.shape || "–"} {s.dtype}</td><td>{f.count(s.count)}</td><td>{f.ns(s.total_ns)}</td><td>{f.ns(s.p50_ns)}</td><td>{f.ns(s.p95_ns)}</td>
+            {d.shapes.map((s: any) => <tr><td class="left mono">{f.shape(s.launch?.grid)} / {f.shape(s.launch?.block)}</td><td class="left">{s.shape || "–"} {f.elementType(s)}</td><td>{f.count(s.count)}</td><td>{f.ns(s.total_ns)}</td><td>{f.ns(s.p50_ns)}</td><td>{f.ns(s.p95_ns)}</td>
               <td><ShareBar value={s.total_ns / (k.total_ns || 1)} /></td><td><Bound kernel={s} /></td><td><Meter value={s.utilization} /></td></tr>)}
           </tbody></table></div>
         </Section>

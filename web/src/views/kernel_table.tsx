@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernels by time: filtered and sorted by what the URL says, drawn as far as it is scrolled to.
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
+import { head } from "../data";
 import * as f from "../format";
 import { rest, type ProfileData, type Row } from "../profile";
-import { Bound, hue, KernelLink, Meter, Section, Spark, Tip } from "../ui";
+import { ofKernel } from "../names";
+import { Again, Bound, hue, KernelLink, Meter, Notice, Section, Spark, Tip, useTried } from "../ui";
 import { adjust, place } from "../url";
 
 type Key = "total_ns" | "count" | "p50_ns" | "p95_ns" | "utilization" | "headroom";
@@ -15,6 +17,20 @@ const columns: [Key | "", string, string][] = [
   ["p50_ns", "p50", f.meanings.p50], ["p95_ns", "p95", f.meanings.p95], ["", "bound", f.meanings.bound],
   ["utilization", "of roof", f.meanings.utilization], ["headroom", "headroom", f.meanings.headroom],
 ];
+
+// Whether the page's config cache has a winner for a row's kernel or its problem.
+function useTuned(): (row: Row) => boolean {
+  const { value } = useTried(() => head("cache"), []);
+  return useMemo(() => {
+    const entries: any[] = value?.entries ?? [], known = new Map<Row, boolean>();
+    return (row) => {
+      if (!entries.length) return false;
+      let found = known.get(row);
+      if (found === undefined) known.set(row, found = entries.some((e) => ofKernel(e, row)));
+      return found;
+    };
+  }, [value]);
+}
 
 function select(rows: Row[], query: Record<string, string>): Row[] {
   const text = (query.q ?? "").toLowerCase(), op = query.class ?? "", bound = query.bound ?? "", device = query.device ?? "";
@@ -31,11 +47,10 @@ function select(rows: Row[], query: Record<string, string>): Row[] {
 
 export function KernelTable(props: { data: ProfileData }) {
   const { report } = props.data;
-  const [others, setOthers] = useState<Row[] | null>(null);
   const query = place.value.query;
   const more = report.page?.other?.rows ?? 0;
-  useEffect(() => { setOthers(null); if (more) rest(props.data).then(setOthers); }, [props.data]);
-  const rows = useMemo(() => [...props.data.rows, ...(others ?? [])], [props.data, others]);
+  const others = useTried(async () => (more ? rest(props.data) : []), [props.data]), tuned = useTuned();
+  const rows = useMemo(() => [...props.data.rows, ...(others.value ?? [])], [props.data, others.value]);
   const cumulative = useMemo(() => {
     const byTotal = [...rows].sort((a, b) => b.total_ns - a.total_ns), out = new Float64Array(rows.length);
     let sum = 0;
@@ -57,12 +72,13 @@ export function KernelTable(props: { data: ProfileData }) {
   );
   return (
     <Section title="Kernels" id="kernels" class="wide"
-      note={<>{f.count(shown.length)} of {f.plural(rows.length + (others ? 0 : more), "row")}, {f.percent(share)} of the kernel time{more > 0 && others === null ? <>; {f.count(more)} more rows are being read</> : null}</>}
+      note={<>{f.count(shown.length)} of {f.plural(rows.length + (others.value ? 0 : more), "row")}, {f.percent(share)} of the kernel time{more > 0 && !others.value && !others.error ? <>; {f.count(more)} more rows are being read</> : null}</>}
       tools={<>
         <label class="grow"><span class="visually-hidden">filter by name</span>
           <input type="search" placeholder="Filter: part of a name, or /pattern/" value={query.q ?? ""} onInput={(e) => { setFrom(0); box.current?.scrollTo(0, 0); adjust({ q: e.currentTarget.value }); }} /></label>
         {pick("class", "class", options("op_class"))}{pick("bound", "bound", options("bound"))}{pick("device", "device", options("device"))}
       </>}>
+      {others.error ? <Notice tone="warn">{f.plural(more, "row")} with less time could not be read: {f.reason(others.error)}. <Again of={others.again} /></Notice> : null}
       <div class={"grid kernels" + (roofs ? "" : " no-roof")} role="table" aria-label="Kernels by time" aria-rowcount={shown.length + 1}>
         <div class="grid-head" role="row" aria-rowindex={1}>
           {columns.slice(0, roofs ? 12 : 10).map(([key, name, title]) => (
@@ -79,7 +95,7 @@ export function KernelTable(props: { data: ProfileData }) {
               <div class="grid-row" role="row" id={row.id ? `kernel-${row.place}` : undefined} aria-rowindex={first + i + 2} key={row.place} style={{ top: `${(first + i) * kRowHeight}px` }}>
                 <span role="cell" class="faint">{row.place + 1}</span>
                 <span role="cell" class="left name-cell"><i class={"dot " + hue(row.op_class)} title={row.op_class} /><KernelLink id={row.id} class="name" title={row.name.slice(0, 500)}>{row.label}</KernelLink>
-                  {row.full?.op && <small>{row.full.op}{row.full.shape ? " " + row.full.shape : ""}</small>}</span>
+                  {row.full?.op && <small>{row.full.op}{row.full.shape ? " " + row.full.shape : ""}</small>}{tuned(row) && <span class="chip" title="The config cache holds a winner for this kernel or its problem">tuned</span>}</span>
                 <span role="cell"><span class="sharebar"><i class={hue(row.op_class)} style={{ width: `${100 * row.share / most}%` }} /><b>{f.percent(row.share)}</b></span></span>
                 <span role="cell" class="faint">{f.percent(cumulative[row.place], 0)}</span>
                 <span role="cell">{f.ns(row.total_ns)}</span>

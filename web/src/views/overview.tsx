@@ -86,7 +86,7 @@ function TuneThese(props: { data: ProfileData }) {
 function GotSlower(props: { data: ProfileData }) {
   const listed = props.data.advice?.got_slower ?? [];
   const fromDiff = (props.data.diff?.items ?? []).filter((i: any) => i.certain && i.change_ns > 0).slice(0, 5)
-    .map((i: any) => ({ label: i.label, lost_ns: i.change_ns, share: i.change_share, why: (i.why ?? []).join("; ") }));
+    .map((i: any) => ({ kernel_id: props.data.rows.find((r) => r.name === i.name)?.id, label: i.label, lost_ns: i.change_ns, share: i.change_share, why: (i.why ?? []).join("; ") }));
   const list = listed.length ? listed : fromDiff;
   if (!list.length && !props.data.diff) return null;
   const most = Math.max(...list.map((t: any) => t.lost_ns), 1);
@@ -138,6 +138,7 @@ export function Overview(props: { data: ProfileData }) {
   return (
     <div class="view overview">
       <Coverage report={report} />
+      {props.data.unread.length > 0 && <Notice tone="warn">This page is not whole: {props.data.unread.join("; ")}. Load it again to try again.</Notice>}
       <dl class="stats">
         <Stat name="wall time" value={f.ns(report.wall_ns || null)} note={step ? <>{f.ns(step.duration_ns)} a step</> : undefined} title="Of the profiled command" />
         <Stat name="kernel time" value={f.ns(report.kernel_ns)} note={f.plural(report.kernels.length + (report.page?.other?.rows ?? 0), "kernel")} title={f.meanings.total} />

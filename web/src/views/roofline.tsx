@@ -5,7 +5,7 @@ import * as f from "../format";
 import { index, numbered } from "../data";
 import { profile, type ProfileData } from "../profile";
 import { useWidth } from "../series";
-import { Empty, hue, Section, useLoaded } from "../ui";
+import { Again, Empty, Notice, Section, hue, useTried } from "../ui";
 import { adjust, link, place } from "../url";
 
 interface Range { x0: number; x1: number; y0: number; y1: number } // log10
@@ -145,7 +145,7 @@ export function Roofline(props: { data: ProfileData }) {
   const query = place.value.query, chosen = query.ceilings ? new Set(query.ceilings.split(",")) : null;
   const devices = [...new Set<string>((props.data.report.ceilings ?? []).map((c: any) => c.device))];
   const device = query.device || devices[0] || "";
-  const before = useLoaded(async () => (props.data.file > 0 && index.documents.some((d) => d.name === numbered("report", 0)) ? profile(0) : undefined), [props.data]);
+  const { value: before, error: lost, again } = useTried(async () => (props.data.file > 0 && index.documents.some((d) => d.name === numbered("report", 0)) ? profile(0) : undefined), [props.data]);
   const ceilings = ceilingsOf(props.data, device), shown = chosen ?? usedCeilings(props.data, device);
   const plotted = props.data.rows.filter((r) => r.full?.roof?.intensity > 0 && r.full.roof.flops_per_s > 0);
   const share = plotted.reduce((sum, r) => sum + r.share, 0);
@@ -156,6 +156,7 @@ export function Roofline(props: { data: ProfileData }) {
     <div class="view">
       <Section title="Roofline" class="wide" note={<>{f.plural(plotted.length, "kernel")} with known work, {f.percent(share)} of the kernel time. The area of a bubble is its time. A dashed rim: work from a model of the shape. Wheel zooms, drag moves, double click resets.</>}
         tools={devices.length > 1 ? <label>device<select value={device} onChange={(e) => adjust({ device: e.currentTarget.value })}>{devices.map((d) => <option>{d}</option>)}</select></label> : undefined}>
+        {lost ? <Notice tone="warn">The first file cannot be read, so no arrow shows where a kernel was: {f.reason(lost)}. <Again of={again} /></Notice> : null}
         <RooflinePlot data={props.data} before={before} height={Math.max(420, Math.min(720, innerHeight - 300))} shown={shown} device={device} />
         {ceilings.length > 0 && (
           <fieldset class="toggles"><legend>Ceilings</legend>

@@ -2,11 +2,12 @@
 // Tuning run: how the search converged, which parameters mattered, the configs, winner and ties.
 import { useMemo, useState } from "preact/hooks";
 import { axis, Chart, color, logAxis, wholeNumbers } from "../chart";
-import { names } from "../data";
+import { head, names } from "../data";
 import * as f from "../format";
-import { connection, followed } from "../live";
-import { Empty, Loading, Section, ShareBar, Stat, useLoaded } from "../ui";
-import { adjust, place } from "../url";
+import { connection, followed, since } from "../live";
+import { useWidth } from "../series";
+import { Empty, Loading, Section, ShareBar, Stat, useLoaded, useTried } from "../ui";
+import { adjust, go, link, place } from "../url";
 
 const ms = (value: number | null | undefined) => f.ns(value == null ? null : value * 1e6);
 const configText = (config: any) => f.pairs(config, " ");
@@ -67,12 +68,12 @@ const stepped = (u: any, series: number, i0: number, i1: number) => {
 };
 
 function Parallel(props: { evaluations: any[]; winners: string[]; important: [string, number][] }) {
-  const [only, setOnly] = useState<{ axis: string; value: string } | null>(null);
+  const [only, setOnly] = useState<{ axis: string; value: string } | null>(null), [place, width] = useWidth<HTMLDivElement>(560);
   const list = props.evaluations.filter(worked);
   const axes = props.important.map(([name, share]) => ({ name, share, values: [...new Set(list.map((e) => e.config[name]))].sort((a: any, b: any) => (typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b)))) })).filter((a) => a.values.length > 1).slice(0, 12);
-  if (axes.length < 2) return null;
-  const width = 1000, height = 300, left = 40, right = 130, top = 40, bottom = 20;
-  const x = (n: number) => left + (width - left - right) * n / axes.length;
+  if (axes.length < 2) return <div ref={place} />;
+  const height = 320, left = 40, right = 110, top = 40, bottom = 20;
+  const x = (n: number) => left + (width - left - right) * n / axes.length, crowded = axes.length > 8;
   const y = (n: number, v: any) => { const a = axes[n]; return top + (height - top - bottom) * (a.values.length - 1 - a.values.indexOf(v)) / (a.values.length - 1); };
   const times = list.map(searched), low = Math.log(Math.min(...times)), high = Math.log(Math.max(...times));
   const yt = (t: number) => top + (height - top - bottom) * (Math.log(t) - low) / (high - low || 1);
@@ -80,7 +81,7 @@ function Parallel(props: { evaluations: any[]; winners: string[]; important: [st
   const step = Math.ceil(sorted.length / 600);
   const shown = sorted.filter((e, i) => i % step === 0 || props.winners.includes(configText(e.config)) || i >= sorted.length - 20);
   return (
-    <svg class="parallel" viewBox={`0 0 ${width} ${height}`} role="group" aria-label={`Parallel coordinates of ${shown.length} configs; press a value to keep its configs`}>
+    <div ref={place}><svg class="parallel" width={width} height={height} role="group" aria-label={`Parallel coordinates of ${shown.length} configs; press a value to keep its configs`}>
       {shown.map((e) => {
         const top1 = props.winners.includes(configText(e.config)), off = only && String(e.config[only.axis]) !== only.value;
         const rank = (Math.log(searched(e)) - low) / (high - low || 1), tone = rank < 0.1 ? "fast" : rank < 0.4 ? "middle" : "slow";
@@ -88,13 +89,13 @@ function Parallel(props: { evaluations: any[]; winners: string[]; important: [st
       })}
       {axes.map((a, n) => <g key={a.name}>
         <line class="axis" x1={x(n)} x2={x(n)} y1={top} y2={height - bottom} />
-        <text class="axis-title" x={x(n)} y={n % 2 ? 12 : 26} text-anchor="middle">{a.name.length > 18 ? a.name.slice(0, 17) + "…" : a.name}</text>
+        <text class="axis-title" x={x(n)} y={crowded && n % 2 ? 12 : 26} text-anchor="middle">{a.name.length > 18 ? a.name.slice(0, 17) + "…" : a.name}</text>
         {a.values.slice(0, 40).map((v: any) => <text class={"value" + (only?.axis === a.name && only.value === String(v) ? " chosen" : "")} role="button" tabindex={0} aria-label={`${a.name} ${v}`} x={x(n) + 5} y={y(n, v) + 4}
           onClick={() => setOnly(only?.axis === a.name && only.value === String(v) ? null : { axis: a.name, value: String(v) })} onKeyDown={(e) => { if (e.key === "Enter" || e.key === " ") { e.preventDefault(); setOnly(only?.value === String(v) && only.axis === a.name ? null : { axis: a.name, value: String(v) }); } }}>{String(v)}</text>)}
       </g>)}
-      <g><line class="axis" x1={x(axes.length)} x2={x(axes.length)} y1={top} y2={height - bottom} /><text class="axis-title" x={x(axes.length)} y={12} text-anchor="middle">time</text>
+      <g><line class="axis" x1={x(axes.length)} x2={x(axes.length)} y1={top} y2={height - bottom} /><text class="axis-title" x={x(axes.length)} y={26} text-anchor="middle">time</text>
         <text class="value" x={x(axes.length) + 6} y={top + 4}>{ms(Math.exp(low))}</text><text class="value" x={x(axes.length) + 6} y={height - bottom + 4}>{ms(Math.exp(high))}</text></g>
-    </svg>
+    </svg></div>
   );
 }
 
@@ -104,26 +105,47 @@ function Margin(props: { doc: any }) {
   for (const x of (d.finals?.finalists ?? []).slice(1, 6)) rows.push([configText(x.config) === configText(d.default?.config) ? "default" : "finalist", x, ""]);
   if (d.default && !rows.some(([name]) => name === "default") && configText(d.default.config) !== configText(d.best?.config)) rows.push(["default", d.default, "default"]);
   if (rows.length < 2) return null;
+  // Only what these configs differ in: the rest would hide it.
+  const first = rows[0][1].config ?? {}, alike = new Set(Object.keys(first).filter((k) => rows.every(([, x]) => x.config?.[k] === first[k])));
   const most = Math.max(...rows.map(([, x]) => x.interval_ms?.[1] ?? x.time_ms)) * 1.05, least = Math.min(...rows.map(([, x]) => x.interval_ms?.[0] ?? x.time_ms)) * 0.97;
   const at = (v: number) => `${100 * (v - least) / (most - least)}%`;
   return (
     <table class="plain margins"><tbody>{rows.map(([name, x, style]) => (
-      <tr class={style}><th class="left">{name}</th><td class="left mono clipped" title={configText(x.config)}>{configText(x.config)}</td>
+      <tr class={style}><th class="left">{name}</th><td class="left mono wrap" title={configText(x.config)}>{varied(x.config, alike)}</td>
         <td class="margin-cell"><span class="margin">{x.interval_ms && <i style={{ left: at(x.interval_ms[0]), width: `${100 * (x.interval_ms[1] - x.interval_ms[0]) / (most - least)}%` }} />}<b style={{ left: at(x.time_ms) }} /></span></td>
         <td>{ms(x.time_ms)}</td><td>{f.times(x.time_ms / (d.best?.time_ms || x.time_ms))}</td><td class="faint optional">{x.gflops ? `${f.digits(x.gflops)} GFLOP/s` : x.gbytes_per_s ? `${f.digits(x.gbytes_per_s)} GB/s` : ""}</td></tr>
     ))}</tbody></table>
   );
 }
 
+const titleOf = (doc: any) => [doc.kernel, f.pairs(doc.problem)].filter(Boolean).join(" ");
+const fastest = (doc: any) => doc.best?.time_ms ?? [...(doc.evaluations ?? [])].filter(worked).map(searched).sort((a, b) => a - b)[0] ?? null;
+const deviceOf = (doc: any) => doc.environment?.devices?.[0]?.name ?? doc.device ?? "";
+
+// Other runs of the page for the same problem on the same GPU: another kernel, a library's, another day.
+function OtherRuns(props: { runs: { name: string; doc: any }[]; here: string }) {
+  const own = props.runs.find((r) => r.name === props.here)?.doc, mine = own && fastest(own);
+  const rivals = props.runs.filter(({ name, doc }) => own && name !== props.here && fastest(doc) && f.pairs(doc.problem) === f.pairs(own.problem) && deviceOf(doc) === deviceOf(own));
+  if (!mine || !rivals.length) return null;
+  return (
+    <Section title="Other runs of this problem" class="wide" note="Best times on the same model of GPU, measured in runs of their own: a paired run (purlin guard compare) decides.">
+      <table class="plain narrow"><thead><tr><th class="left">kernel</th><th class="left">spec</th><th>best</th><th>against this run</th><th>its default</th></tr></thead><tbody>
+        {rivals.map(({ name, doc }) => { const ratio = fastest(doc) / mine; return <tr><td class="left"><a href={link("tuning", name)}>{doc.kernel}</a></td><td class="left mono faint">{doc.spec?.file ?? ""}</td><td>{ms(fastest(doc))}</td><td class={ratio < 0.995 ? "bad" : ratio > 1.005 ? "good" : ""}>{f.times(ratio)}</td><td>{ms(doc.default?.time_ms)}</td></tr>; })}
+      </tbody></table>
+    </Section>
+  );
+}
+
 function Live(props: { end: string | null }) {
   const state = connection.value;
   if (props.end) return <span class="chip" role="status" title="The session ended. Its finals are not in the journal: purlin tune --json has them.">ended: {props.end}</span>;
-  return <span class={"chip" + (state === "open" ? " live" : "")} role="status">{state === "open" ? "live" : state === "lost" ? "connection lost, trying again" : "as of now"}</span>;
+  return <span class={"chip" + (state === "open" ? " live" : "")} role="status">{state === "open" ? "live" : state === "lost" ? `connection lost at ${new Date(since.value).toTimeString().slice(0, 8)}, trying again` : "as of now"}</span>;
 }
 
 export function Tuning() {
   const list = names("tune"), chosen = list.includes(place.value.arg) ? place.value.arg : list[0];
   const d = useLoaded(() => followed(chosen ?? "none"), [chosen])?.value;
+  const runs = useTried(async () => (list.length > 1 ? Promise.all(list.map(async (name) => ({ name, doc: await head(name) }))) : []), []).value ?? [];
   const evaluations: any[] = d?.evaluations ?? [];
   const constant = useMemo(() => { const first = evaluations[0]?.config ?? {}; return new Set(Object.keys(first).filter((k) => evaluations.length > 1 && evaluations.every((e) => e.config?.[k] === first[k]))); }, [d]);
   const important = useMemo(() => importance(evaluations), [d]);
@@ -138,7 +160,7 @@ export function Tuning() {
   return (
     <div class="view tuning">
       <header class="view-head"><h1>{d.kernel}{d.of_journal && <Live end={d.end} />}</h1><p class="faint">{[String(d.device ?? "").replace(/^replay:.*\//, "replay:"), problem, `strategy ${d.strategy_used ?? d.strategy ?? "–"}`, d.seed != null && `seed ${d.seed}`, d.budget && `budget ${d.budget}`].filter(Boolean).join(" · ")}</p>
-        {list.length > 1 && <label>problem<select value={chosen} onChange={(e) => { location.hash = `#1/tuning/${e.currentTarget.value}`; }}>{list.map((n) => <option>{n}</option>)}</select></label>}</header>
+        {list.length > 1 && <label>run<select value={chosen} onChange={(e) => go("tuning", e.currentTarget.value)}>{list.map((n) => { const run = runs.find((r) => r.name === n)?.doc; return <option value={n}>{run ? titleOf(run) : n}</option>; })}</select></label>}</header>
       {evaluations.length === 0 ? <Empty title="No evaluation yet">The session has begun and measured nothing so far. Each evaluation appears here when it is done.</Empty> : <>
         <dl class="stats">
           <Stat name={d.best ? "best" : "best so far"} value={ms(best?.time_ms)} note={d.best?.interval_ms ? `${ms(d.best.interval_ms[0])} to ${ms(d.best.interval_ms[1])}` : undefined} tone="good" />
@@ -159,6 +181,7 @@ export function Tuning() {
           </Section>
           <Section title="Margin" note="The finals, with 95 % intervals">{d.best ? <Margin doc={d} /> : <p class="faint">{d.of_journal ? <>A journal has no finals. <code>purlin tune --json</code> has them at the end.</> : "The finals have not run."}</p>}</Section>
         </div>
+        <OtherRuns runs={runs} here={chosen} />
         <Section title="Configs" class="wide" note="Each line is a config, up is later in the parameter's order; the last axis is time, fast on top. The winner and its ties are drawn strongly. Press a value to keep its configs.">
           <Parallel evaluations={evaluations} winners={winners} important={important} />
           <div class="scroll" tabIndex={0}><table class="plain"><thead><tr><th>#</th><th>time</th><th>of best</th><th class="left">from</th><th class="left">config</th><th>registers</th><th>cost</th></tr></thead><tbody>

@@ -340,11 +340,11 @@ TEST(Playbook, RecomputationIsSeenInTheBackwardPass) {
   EXPECT_EQ(find(backward_advice("aten::mm"), "recompute_less"), nullptr);
 }
 
-TEST(Playbook, CheckpointingIsATrade) {
+Advice advice_of_a_training(const KernelRow& row, double ns) {
   Program program;
   program.builder().profile.environment.devices[0].memory_bytes = 200'000'000;
-  program.steps(kSteps, [](Program& one) {
-    for (int i = 0; i < 4; ++i) one.kernel(product("M=4096,N=4096,K=4096"), 250'000);
+  program.steps(kSteps, [&](Program& one) {
+    for (int i = 0; i < 4; ++i) one.kernel(row, ns);
   });
   Timeline& timeline = program.builder().profile.timeline;
   for (const char* name : {"aten::linear", "autograd::engine::evaluate_function: MmBackward0"}) {
@@ -355,7 +355,28 @@ TEST(Playbook, CheckpointingIsATrade) {
     timeline.ops.push_back(op);
   }
   for (std::size_t i = 0; i < timeline.calls.size(); ++i) timeline.calls[i].op = i % 5 < 2 ? 0 : 1;
-  const Advice advice = program.advice();
+  return program.advice();
+}
+
+TEST(Playbook, CheckpointingLooksAtBothRoofs) {
+  const auto takes_spare_arithmetic = [](const Advice& advice) {
+    for (const Intervention& one : advice.trades)
+      for (const std::string& how : one.how)
+        if (one.id == "checkpointing" && how.find("as FlashAttention's") != std::string::npos)
+          return true;
+    return false;
+  };
+  const KernelRow pointwise = functor("Exp", "n=33554432,inputs=1");
+  EXPECT_TRUE(
+      takes_spare_arithmetic(advice_of_a_training(pointwise, pointwise_time(33'554'432, 0.75))));
+  EXPECT_FALSE(
+      takes_spare_arithmetic(advice_of_a_training(pointwise, pointwise_time(33'554'432, 0.4))));
+  EXPECT_FALSE(
+      takes_spare_arithmetic(advice_of_a_training(product("M=4096,N=4096,K=4096"), 250'000)));
+}
+
+TEST(Playbook, CheckpointingIsATrade) {
+  const Advice advice = advice_of_a_training(product("M=4096,N=4096,K=4096"), 250'000);
   const auto trade =
       std::find_if(advice.trades.begin(), advice.trades.end(),
                    [](const Intervention& one) { return one.id == "checkpointing"; });

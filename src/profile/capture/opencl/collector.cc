@@ -170,6 +170,7 @@ bool Collector::settle(Pending& pending, double& failed) {
       facts.bytes = static_cast<std::uint64_t>(std::max(command.bytes, 0.0));
       facts.start_ns = start + clock_offset(pending);
       facts.duration_ns = end - start;
+      facts.requested = is_requested(facts.start_ns);
       Recorder::Batch(session_.recorder()).copy(facts);
     } else {
       LaunchFacts facts;
@@ -183,6 +184,7 @@ bool Collector::settle(Pending& pending, double& failed) {
       facts.queued_ns = pending.enqueued_ns;
       facts.start_ns = start + clock_offset(pending);
       facts.duration_ns = end - start;
+      facts.requested = is_requested(facts.start_ns);
       Recorder::Batch(session_.recorder()).launch(facts);
     }
   } else if (command.kind == nullptr) {
@@ -190,6 +192,31 @@ bool Collector::settle(Pending& pending, double& failed) {
   }
   driver_.clReleaseEvent(pending.event);
   return true;
+}
+
+bool Collector::is_requested(std::int64_t start_ns) const {
+  return start_ns >= window_begin_ns_ && start_ns < window_end_ns_;
+}
+
+std::string Collector::control(const ControlRequest& request) {
+  const std::int64_t now = wall_ns();
+  if (request.verb == ControlRequest::Verb::kStart || request.verb == ControlRequest::Verb::kStop)
+    return JsonText()
+        .text("error", "OpenCL is captured from start to end: only status and window are possible")
+        .finish();
+  if (request.verb == ControlRequest::Verb::kWindow) {
+    // One that is open goes on.
+    if (window_end_ns_ <= now) window_begin_ns_ = now;
+    window_end_ns_ = std::max<std::int64_t>(window_end_ns_, now + request.length_ns);
+    ++windows_;
+    session_.recorder().note("asked_window",
+                             "every launch was recorded for as long as was asked for", 0,
+                             static_cast<double>(request.length_ns) * 1e-9);
+  }
+  return JsonText()
+      .text("state", now < window_end_ns_ ? "recording" : "governed")
+      .integer("windows", windows_)
+      .finish();
 }
 
 void Collector::collect(bool final) {

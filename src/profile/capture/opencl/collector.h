@@ -35,6 +35,9 @@ class Collector : public Source {
   void track(cl_command_queue queue, cl_event event, Command command, std::int64_t enqueued_ns);
   void add_overhead(std::int64_t ns) { overhead_ns_.fetch_add(ns, std::memory_order_relaxed); }
   void collect(bool final) override;
+  // Status and windows: every launch is recorded from the start to the end anyhow. A window makes
+  // the timeline that of the window.
+  std::string control(const ControlRequest& request) override;
 
  private:
   struct Queue {
@@ -61,6 +64,7 @@ class Collector : public Source {
   // True when the event has ended, one way or the other, and was released.
   bool settle(Pending& pending, double& failed);
   std::int64_t clock_offset(const Pending& pending);
+  bool is_requested(std::int64_t start_ns) const;
 
   const cl_icd_dispatch& driver_;
   CaptureSession session_;
@@ -72,6 +76,9 @@ class Collector : public Source {
   std::mutex collecting_;  // one collect at a time; taken before mutex_
   std::atomic<std::int64_t> overhead_ns_ = 0;
   std::atomic<std::uint64_t> launches_ = 0;  // enqueued since the last collect
+  // The last window that was requested, wall clock; 0, 0: none.
+  std::atomic<std::int64_t> window_begin_ns_ = 0, window_end_ns_ = 0;
+  std::atomic<int> windows_ = 0;
 };
 
 }  // namespace purlin::profile::capture::opencl

@@ -33,6 +33,15 @@ sockaddr_un address_in(int folder, const std::string& name) {
   return address;
 }
 
+bool answers(const sockaddr_un& address) {
+  const int connection = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  const bool connected =
+      connection >= 0 &&
+      ::connect(connection, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  if (connection >= 0) ::close(connection);
+  return connected;
+}
+
 bool same_user(int connection) {
   ucred peer = {};
   socklen_t size = sizeof peer;
@@ -42,7 +51,7 @@ bool same_user(int connection) {
 
 }  // namespace
 
-bool Control::open(const std::string& spool) {
+bool Control::open(const std::string& spool, bool yields) {
   const std::string name = control_name(::getpid());
   const int folder = ::open(spool.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
   const int made = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -52,8 +61,10 @@ bool Control::open(const std::string& spool) {
     const auto bound = [&] {
       return ::bind(made, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
     };
-    // One that is there already was left by a program that this process replaced by exec.
-    done = bound() || (errno == EADDRINUSE && ::unlinkat(folder, name.c_str(), 0) == 0 && bound());
+    // One that is there already was left by a program that this process replaced by exec, or is of
+    // the process's other layer.
+    done = bound() || (errno == EADDRINUSE && !(yields && answers(address)) &&
+                       ::unlinkat(folder, name.c_str(), 0) == 0 && bound());
     done = done && ::fchmodat(folder, name.c_str(), 0600, 0) == 0 && ::listen(made, 8) == 0;
   }
   struct stat created = {};

@@ -20,7 +20,8 @@ namespace purlin::profile::capture {
 
 class Control {
  public:
-  bool open(const std::string& spool);
+  // `yields`: not where another layer of this process listens already.
+  bool open(const std::string& spool, bool yields = false);
   bool is_open() const { return fd_ >= 0; }
   // Answers the waiting clients; false if there was none.
   using Answer = std::function<std::string(const ControlRequest&)>;

@@ -57,6 +57,25 @@ class ControlSocket : public testing::Test {
   std::string folder_;
 };
 
+TEST_F(ControlSocket, ALayerYieldsToAnotherOneOfTheProcessAndReplacesWhatAnExecLeft) {
+  Control cuda, opencl;
+  ASSERT_TRUE(cuda.open(folder_));
+  EXPECT_FALSE(opencl.open(folder_, true));
+  const int fd = connected();
+  EXPECT_GE(fd, 0) << "the first one still listens";
+  ::close(fd);
+  cuda.close();
+  // A socket's file whose listener is gone.
+  const int left = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  std::strncpy(address.sun_path, path().c_str(), sizeof address.sun_path - 1);
+  ASSERT_EQ(::bind(left, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  ::close(left);
+  EXPECT_TRUE(opencl.open(folder_, true));
+  opencl.close();
+}
+
 TEST_F(ControlSocket, AnswersWhoAsksAndHangsUpOnWhoDoesNot) {
   Control control;
   ASSERT_TRUE(control.open(folder_));

@@ -94,7 +94,7 @@ class NoSizeSignal {
 }  // namespace
 
 std::string Source::control(const ControlRequest&) {
-  return JsonText().text("error", "this layer is captured as a whole").finish();
+  return JsonText().text("error", "this capture takes no requests").finish();
 }
 
 bool SessionOptions::from_environment(const char* layer, SessionOptions& options) {
@@ -261,7 +261,7 @@ void CaptureSession::report_fault(int code) {
 void CaptureSession::start() {
   open_file();
   seal(false);
-  if (options_.has_control()) (void)control_.open(options_.spool);
+  if (options_.has_control()) (void)control_.open(options_.spool, options_.layer != "cuda");
   // The program's signal handlers must not run on a thread it does not know of.
   sigset_t all, before;
   sigfillset(&all);

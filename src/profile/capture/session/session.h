@@ -55,7 +55,7 @@ struct SessionOptions {
   // later launch, for another CUPTI than that of cost_model.h; -1: as there.
   double lasting_launch_ns = -1;
   ProcessSampler sampler;  // PURLIN_SAMPLE
-  bool has_control() const { return layer == "cuda" && sampler.left_out.empty(); }
+  bool has_control() const { return sampler.left_out.empty(); }
   // False if PURLIN_SPOOL is not set: the program does not run under `purlin profile`.
   static bool from_environment(const char* layer, SessionOptions& options);
 };

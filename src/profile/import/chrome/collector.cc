@@ -66,9 +66,11 @@ void TraceCollector::note_backend(std::string_view category) {
     if (starts_with(category, backend)) out_.other_backend = backend;
 }
 
-// Of device work. Kineto writes zeros where the driver gave no times.
+// Of device work. Kineto writes zeros where the driver gave no times; without a duration none is
+// known.
 bool TraceCollector::work_times_of(const ChromeEvent& event, Times& times) {
-  if (us_to_ns(event[Field::kTime]) == 0 && us_to_ns(event[Field::kDuration]).value_or(0) == 0) {
+  if ((event.has(Field::kTime) && !event.has(Field::kDuration)) ||
+      (us_to_ns(event[Field::kTime]) == 0 && us_to_ns(event[Field::kDuration]).value_or(0) == 0)) {
     ++out_.untimed_work;
     return false;
   }
@@ -296,7 +298,9 @@ void TraceCollector::describe(const ChromeEvent& event, std::uint32_t name, OpRe
     described.is_problem = !problem.empty();
     described.shape =
         out_.names.of_text(problem.empty() ? dims_text(inputs) : to_text(problem.dimensions));
-    described.dtype = out_.names.of_text(problem.dtype);
+    // Of an op that no rule knows, rows do not take it as a fact.
+    described.dtype = out_.names.of_text(problem.empty() ? std::string(floating_dtype_of(inputs))
+                                                         : problem.dtype);
     if (described_.size() < kMaxDescribed) described_.push_back(described);
   }
   record.op.shape = described.shape;

@@ -71,6 +71,9 @@ DeviceInfo device_of(const Json& from, const Records& records) {
   info.kind = "gpu";
   info.name = from["name"].as_string();
   info.backend = is_amd(info.name) ? "hip" : backend_of(records);
+  // Where no call of a runtime tells, the name does.
+  const bool untold = records.calls.empty() && records.other_backend.empty();
+  if (untold && info.name.find("Intel") != std::string::npos) info.backend = "xpu";
   if (info.backend.empty()) info.backend = "cuda";
   info.vendor = vendor_of_backend(info.backend);
   info.id = fmt::format("{}:{}", info.backend, number("id"));

@@ -62,12 +62,15 @@ TEST(TraceTimes, WorkWithoutTimesIsInNoSum) {
     events.push_back(text_of({"k", timed ? kLate + i * 10 + 5 : 0, timed ? 4.0 : 0.0, i + 1}));
   }
   events.push_back(text_of({"Memcpy HtoD", 0, 0, 9, 0, 7, "gpu_memcpy", R"(,"bytes":4)"}));
+  std::string open = text_of({"k", kLate + 60, 4, 5});
+  open.erase(open.find(R"("dur")"), std::string_view(R"("dur":4.000,)").size());
+  events.push_back(std::move(open));
   const Profile profile = import_of(events);
   EXPECT_DOUBLE_EQ(total_kernel_ns(profile), 8000);
   EXPECT_EQ(profile.coverage.launches_seen, 2);
   EXPECT_EQ(profile.coverage.launches_lost, 2);
   EXPECT_LT(profile.wall_ns, 100'000);
-  EXPECT_EQ(count_of(profile, "bad_times"), 3);
+  EXPECT_EQ(count_of(profile, "bad_times"), 4);
   EXPECT_TRUE(profile.copies.empty());
 }
 
@@ -195,7 +198,12 @@ TEST(TraceDevices, OtherBackendsKeepTheirNames) {
   EXPECT_EQ(device("urEnqueueKernelLaunch", "xpu_runtime"), "xpu:3 Intel xpu");
   EXPECT_EQ(device("runFunction", "mtia_runtime"), "mtia:3 Meta mtia");
   EXPECT_EQ(device("launch", "privateuse1_runtime"), "privateuse1:3  privateuse1");
+  // Of a trace without calls of the runtime, the name tells.
   EXPECT_EQ(device("cudaLaunchKernel", "cuda_runtime"), "cuda:3 NVIDIA cuda");
+  const Profile unnamed =
+      import_of({text_of({"k", 10, 2, 1, 0})},
+                R"("deviceProperties":[{"id":0,"name":"Intel(R) Arc(TM) B580 Graphics"}],)");
+  EXPECT_EQ(unnamed.environment.devices.at(0).id, "xpu:0");
 }
 
 TEST(TraceDevices, TheAutogradProfilerBeforeKineto) {

@@ -5,6 +5,7 @@
 #include "analyze/advise/rules/pricing.h"
 #include "analyze/text/layout.h"
 #include "base/text.h"
+#include "model/device/gpu_table.h"
 
 #include <fmt/format.h>
 
@@ -169,7 +170,7 @@ class Compile {
   // Another grid is another change.
   bool few_blocks(const KernelRow& row) const {
     const auto& devices = facts_.profile->environment.devices;
-    const double units = devices.empty() ? 0 : static_cast<double>(devices.front().compute_units);
+    const double units = devices.empty() ? 0 : static_cast<double>(units_of(devices.front()));
     return row.duration.mean_ns() > kShortLaunch &&
            static_cast<double>(row.launch.blocks()) < 0.75 * units;
   }

@@ -37,6 +37,8 @@ constexpr std::string_view kForward[] = {
 constexpr std::string_view kBackward = "autograd::engine::evaluate_function";
 constexpr double kMuchMemory = 0.10;  // of the device's, by one step's activations
 constexpr double kMostParents = 64;
+constexpr double kBusyForward = 0.6, kIdleForward = 0.3;  // shares of the roofs
+constexpr double kMostlyKnown = 0.5;                      // of the time
 
 class Recompute {
  public:
@@ -98,6 +100,46 @@ class Recompute {
     advice_.interventions.push_back(std::move(out));
   }
 
+  // How busy the forward pass keeps the memory and the arithmetic, by time.
+  struct Use {
+    double memory = 0, compute = 0, known_ns = 0;
+    // Computing again is nearly free where the arithmetic waits for the memory.
+    bool has_spare_arithmetic() const { return memory > kBusyForward && compute < kIdleForward; }
+  };
+  Use use_of(const Launches& work) const {
+    Use use;
+    double all = 0;
+    for (const std::uint32_t activity : work) {
+      const auto ns = static_cast<double>(walk_.at(activity).duration_ns);
+      const Roof& roof = walk_.stat(activity).roof;
+      all += ns;
+      if (roof.utilization <= 0) continue;
+      use.known_ns += ns;
+      use.memory += ns * roof.memory_share;
+      use.compute += ns * roof.compute_share;
+    }
+    if (use.known_ns < kMostlyKnown * all || use.known_ns <= 0) return {};
+    use.memory /= use.known_ns;
+    use.compute /= use.known_ns;
+    return use;
+  }
+  void judge_use(Intervention& out) const {
+    const Use use = use_of(forward_);
+    if (use.known_ns <= 0) return;
+    out.evidence.push_back({"forward pass: share of the bandwidth, and of the arithmetic",
+                            fmt::format("{:.0f}% and {:.0f}%", 100 * use.memory, 100 * use.compute),
+                            "shape model"});
+    if (use.has_spare_arithmetic()) {
+      out.how.emplace_back(
+          "the memory is busy and the arithmetic is not: compute cheap results again within the "
+          "kernel that reads them, as FlashAttention's backward pass does");
+    } else {
+      out.assumptions.emplace_back(
+          "only for the memory: the arithmetic has no time to spare, or the memory is not what "
+          "binds");
+    }
+  }
+
   // The other way round: a trade that costs time.
   void offer() {
     const Facts& facts = walk_.facts();
@@ -114,6 +156,7 @@ class Recompute {
     out.evidence.push_back({"results that the forward pass writes",
                             fmt::format("{} of {}", format_bytes(stored), format_bytes(memory)),
                             "shape model"});
+    judge_use(out);
     out.confidence = "C";
     advice_.trades.push_back(std::move(out));
   }

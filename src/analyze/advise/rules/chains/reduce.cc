@@ -6,6 +6,7 @@
 #include "analyze/text/layout.h"
 #include "analyze/timeline/intervals.h"
 #include "base/text.h"
+#include "model/problem/problem.h"
 
 #include <fmt/format.h>
 
@@ -61,6 +62,23 @@ std::string selection_between(const Timeline& timeline, const Activity& a, const
   return "";
 }
 
+// Of a launch that selects rows of a product: "indices=8,cols=32000,rows=4096" of
+// aten::index_select. 0 where it does not, or selects along the other extent.
+double rows_selected(const Touch& product, const KernelStat& selection) {
+  const std::string_view op = selection.op;
+  if (std::find(std::begin(kSelecting), std::end(kSelecting), op) == std::end(kSelecting)) return 0;
+  double indices = 0, cols = 0, rows = 0;
+  for (const Dimension& dimension : dimensions_from_text(selection.shape)) {
+    const auto value = static_cast<double>(dimension.value);
+    if (dimension.name == "indices") indices = value;
+    if (dimension.name == "cols") cols = value;
+    if (dimension.name == "rows") rows = value;
+  }
+  if (rows != product.batch * product.m) return 0;
+  // Of a gather, each element has an index.
+  return cols == product.columns ? indices : 0;
+}
+
 class Reduce {
  public:
   Reduce(Walk& walk, Advice& advice) : walk_(walk), advice_(advice), chains_(walk) {}
@@ -76,16 +94,21 @@ class Reduce {
   }
 
  private:
-  double rows_read(const Touch& product, const Touch& reader) const {
-    return reader.n / (product.batch * product.columns);
+  // Rows of the product that the next launch takes: the selection itself, or what follows one.
+  double rows_read(const Touch& product, const KernelStat& next, const Touch& reader) const {
+    if (const double rows = rows_selected(product, next); rows > 0) return rows;
+    return reader.light() ? reader.n / (product.batch * product.columns) : 0;
   }
   void look_at(std::uint32_t product, std::uint32_t reader) {
     const Touch &a = walk_.touch(product), &b = walk_.touch(reader);
-    if (a.kind != TouchKind::kProduct || !b.light() || walk_.taken(product)) return;
-    const double kept = rows_read(a, b);
+    if (a.kind != TouchKind::kProduct || walk_.taken(product)) return;
+    const KernelStat& next = walk_.stat(reader);
+    const double kept = rows_read(a, next, b);
     if (kept < 1 || kept != std::floor(kept) || kept > kMostKept * a.m) return;
-    const std::string op =
-        selection_between(walk_.facts().profile->timeline, walk_.at(product), walk_.at(reader));
+    const std::string op = rows_selected(a, next) > 0
+                               ? next.op
+                               : selection_between(walk_.facts().profile->timeline,
+                                                   walk_.at(product), walk_.at(reader));
     if (op.empty()) return;
     op_ = op;
     const std::uint32_t pair[] = {product, reader};
@@ -146,7 +169,9 @@ class Reduce {
     }
     chain.exposed_ns = chain.ns * facts.exposure.share[chain.rows.front()];
     const Touch& touch = walk_.row_touch(chain.rows.front());
-    const double kept = rows_read(touch, walk_.row_touch(both.rows.back()));
+    const std::uint32_t last = both.rows.back();
+    const double kept =
+        rows_read(touch, facts.rows.kernels[facts.row_of[last]], walk_.row_touch(last));
     const KernelStat& kernel = facts.rows.kernels[facts.row_of[chain.rows.front()]];
     const Peaks peaks = peaks_of(facts, kernel, kernel.dtype);
     if (peaks.flops <= 0 || peaks.bandwidth <= 0) return;

@@ -29,6 +29,36 @@ TEST(ReduceProblem, ASortOfWhichFewAreRead) {
   EXPECT_EQ(find(sorted_then("aten::slice", "n=4096000,inputs=1"), "reduce_problem"), nullptr);
 }
 
+Advice rows_taken_by(const char* op, const char* shape) {
+  const KernelRow select =
+      advised_row("void at::native::(anonymous namespace)::indexSelectLargeIndex<c10::BFloat16>()",
+                  op, shape, "bf16");
+  return Program()
+      .steps(kSteps,
+             [&](Program& program) {
+               program.kernel(product("M=4096,N=32000,K=1024"), 400'000);
+               program.kernel(select, 10'000);
+             })
+      .advice();
+}
+
+TEST(ReduceProblem, ASelectionWithAKernelOfItsOwn) {
+  const Advice advice = rows_taken_by("aten::index_select", "indices=8,cols=32000,rows=4096");
+  const Intervention* one = find(advice, "reduce_problem");
+  ASSERT_NE(one, nullptr);
+  EXPECT_TRUE(says(one, "8 of 4096"));
+  EXPECT_TRUE(says(one, "aten::index_select"));
+  const double left = 2.0 * 1024 * 32000 / (0.7 * kBandwidth) * 1e9;
+  EXPECT_NEAR(one->saved_share.mid, (400'000 - left) / 410'000, 0.02);
+  // Most rows, rows of another array, and the other extent.
+  for (const char* shape : {"indices=4000,cols=32000,rows=4096", "indices=8,cols=1024,rows=4096",
+                            "indices=8,cols=4096,rows=32000"})
+    EXPECT_EQ(find(rows_taken_by("aten::index_select", shape), "reduce_problem"), nullptr);
+  EXPECT_EQ(
+      find(rows_taken_by("aten::embedding", "indices=8,cols=32000,rows=4096"), "reduce_problem"),
+      nullptr);
+}
+
 Advice table_gradient(const char* shape, const char* head = "M=64,N=64,K=64") {
   const double pass = 4.0 * (1 << 20) * 64 / kBandwidth * 1e9;
   const KernelRow fill = advised_row(

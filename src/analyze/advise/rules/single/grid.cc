@@ -5,6 +5,7 @@
 #include "analyze/advise/rules/pricing.h"
 #include "analyze/text/layout.h"
 #include "base/text.h"
+#include "model/device/gpu_table.h"
 
 #include <fmt/format.h>
 
@@ -33,7 +34,7 @@ constexpr double kMostWaves = 6;
 
 const DeviceInfo* device_of(const Facts& facts, const KernelStat& kernel) {
   for (const DeviceInfo& device : facts.profile->environment.devices)
-    if (device.name == kernel.device && device.compute_units > 0) return &device;
+    if (device.name == kernel.device && units_of(device) > 0) return &device;
   return nullptr;
 }
 
@@ -78,8 +79,7 @@ double at_a_time(const KernelStat& kernel, const DeviceInfo& device) {
   const double warps = std::ceil(
       threads_of(kernel) / std::max<double>(1, static_cast<double>(kernel.launch.blocks())) / 32);
   const double slots = 64 * kernel.roof.occupancy_theoretical;
-  return warps > 0 && slots > 0 ? std::max(1.0, std::floor(slots / warps)) * device.compute_units
-                                : 0;
+  return warps > 0 && slots > 0 ? std::max(1.0, std::floor(slots / warps)) * units_of(device) : 0;
 }
 
 void add_waves(const Facts& facts, std::size_t row, const DeviceInfo& device, Intervention& out) {
@@ -108,8 +108,8 @@ void add_grids(Walk& walk, Advice& advice) {
     if (device == nullptr || kernel.name.op_class == "communication" || does_well(kernel) ||
         kernel.duration.mean_ns() < kShortLaunch || kernel.launch.blocks() <= 0)
       continue;
-    if (static_cast<double>(kernel.launch.blocks()) < 0.75 * device->compute_units) {
-      add_small(facts, i, device->compute_units, advice);
+    if (static_cast<double>(kernel.launch.blocks()) < 0.75 * units_of(*device)) {
+      add_small(facts, i, units_of(*device), advice);
     } else {
       add_waves(facts, i, *device, waves);
     }

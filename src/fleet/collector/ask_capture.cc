@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fleet/collector/stop_capture.h"
+#include "fleet/collector/ask_capture.h"
 
 #include "profile/control_client.h"
 
@@ -16,13 +16,13 @@ bool act_as(uid_t user) {
 
 }  // namespace
 
-Status stop_capture(const std::string& spool, std::int64_t pid, uid_t owner) {
+Status ask_capture(const std::string& spool, std::int64_t pid, uid_t owner,
+                   const profile::ControlRequest& request) {
   const uid_t self = ::geteuid();
   if (owner != self && !act_as(owner))
     return error(Code::kUnavailable,
-                 "only root can stop the capture of another user; run `purlin collect` as root");
-  const Status asked =
-      profile::ask_capture_in(spool, pid, {profile::ControlRequest::Verb::kStop, 0}).status();
+                 "only root can control the capture of another user; run `purlin collect` as root");
+  const Status asked = profile::ask_capture_in(spool, pid, request).status();
   if (owner != self && !act_as(self)) std::abort();  // it must not go on as another user
   return asked;
 }
