@@ -17,43 +17,16 @@ import re
 import statistics
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import gemm_vs_cublas as peer  # noqa: E402
+from gpu_busy import Busy  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 SHAPES = ["M=4096,N=4096,K=4096", "M=1024,N=4096,K=4096", "M=128,N=8192,K=4096"]
 LIKE = {"gemm": "cublas_fp32", "gemm_bf16": "cublas_bf16"}
-
-
-class Busy:
-    """Samples of nvidia-smi while a command runs."""
-
-    def __enter__(self):
-        self.process = subprocess.Popen(
-            ["nvidia-smi", "--query-gpu=utilization.gpu,clocks.sm,power.draw,temperature.gpu",
-             "--format=csv,noheader,nounits", "-lms", "100"], stdout=subprocess.PIPE, text=True)
-        self.rows = []
-        self.reader = threading.Thread(target=self.read)
-        self.reader.start()
-        return self
-
-    def read(self):
-        for line in self.process.stdout:
-            numbers = re.findall(r"[\d.]+", line)
-            if len(numbers) == 4:
-                self.rows.append([float(number) for number in numbers])
-
-    def __exit__(self, *_):
-        self.process.terminate()
-        self.reader.join()
-        self.process.wait()
-
-    def mean(self, column):
-        return statistics.fmean(row[column] for row in self.rows) if self.rows else None
 
 
 def tune(arguments, spec, shape, out):

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "base/time.h"
 #include "blobs/directory_blobs.h"
+#include "cache/share/binary_share.h"
 #include "cache/share/bundle.h"
 #include "cache/share/share_index.h"
 #include "fleet/answers.h"
@@ -25,15 +26,15 @@ namespace purlin::fleet {
 namespace {
 
 constexpr std::string_view kIndexKey = "index.json", kSegmentFolder = "segments/",
-                           kSegmentSuffix = ".bundle", kProbePrefix = "probe-",
-                           kTemporary = ".tmp.";
+                           kSegmentSuffix = ".bundle", kBinaryFolder = "binaries/",
+                           kProbePrefix = "probe-", kTemporary = ".tmp.";
 constexpr std::size_t kMaxObject = std::size_t{64} << 20, kMaxProbe = 64, kPage = 10'000;
 constexpr std::size_t kMaxCaches = 10'000;
 constexpr std::int64_t kMostWinners = 10'000;
 constexpr std::int64_t kSecondNs = 1'000'000'000, kLeftOverNs = 3600 * kSecondNs,
                        kTendAgainNs = 10 * kSecondNs, kTendAgainFactor = 10;
 
-enum class Kind { kIndex, kSegment, kProbe, kOther };
+enum class Kind { kIndex, kSegment, kBinary, kProbe, kOther };
 
 // "segments/9f….bundle" -> "9f…"; "" for other keys.
 std::string_view segment_name(std::string_view key) {
@@ -47,13 +48,16 @@ std::string_view segment_name(std::string_view key) {
 Kind kind_of(std::string_view key) {
   if (key == kIndexKey) return Kind::kIndex;
   if (!segment_name(key).empty()) return Kind::kSegment;
+  if (cache::is_binary_object(key)) return Kind::kBinary;
   if (starts_with(key, kProbePrefix) && key.find('/') == std::string_view::npos)
     return Kind::kProbe;
   return Kind::kOther;
 }
 
 Status no_object() {
-  return error(Code::kInvalid, "a shared cache has index.json, segments/NAME.bundle and probe-HEX");
+  return error(
+      Code::kInvalid,
+      "a shared cache has index.json, segments/NAME.bundle, binaries/ID-KEY.bin and probe-HEX");
 }
 
 // Unusable objects are not kept. An index of a newer Purlin is kept: newer clients use it.
@@ -70,6 +74,8 @@ Status check_object(Kind kind, std::string_view key, const std::string& bytes) {
       if (sha256_hex(bytes) != segment_name(key))
         return error(Code::kInvalid, "the segment's bytes do not have the hash that is its name");
       return Status::ok();
+    case Kind::kBinary:
+      return cache::check_binary_object(bytes);
     case Kind::kProbe:
       if (bytes.empty())  // no quota would hold it, nor the next one
         return error(Code::kInvalid, "a probe has a byte at least");
@@ -155,6 +161,7 @@ Status CacheApi::tend_alone() {
     if (!is_cache_name(name)) continue;
     folders.insert(name + "/");
     folders.insert(name + "/" + std::string(kSegmentFolder));
+    folders.insert(name + "/" + std::string(kBinaryFolder));
   }
   for (const std::string& folder : folders) {
     if (stopping_.load()) break;
@@ -236,6 +243,8 @@ Result<std::uint64_t> CacheApi::max_bytes(std::string_view key) {
       return std::uint64_t{cache::kMaxIndexBytes};
     case Kind::kSegment:
       return std::uint64_t{kMaxObject};
+    case Kind::kBinary:
+      return std::uint64_t{cache::kMaxSharedBinary};
     case Kind::kProbe:
       return std::uint64_t{kMaxProbe};
     case Kind::kOther:
@@ -340,8 +349,8 @@ HttpAnswer CacheApi::put(const Route& route, const HttpHead& head, const std::st
   const Kind kind = kind_of(route.key);
   if (const Status status = check_object(kind, route.key, body); !status.is_ok())
     return error_answer(400, status.message());
-  if (kind == Kind::kSegment && !fresh)
-    return error_answer(400, "a segment is written once: 'If-None-Match: *'");
+  if ((kind == Kind::kSegment || kind == Kind::kBinary) && !fresh)
+    return error_answer(400, "a segment or a binary is written once: 'If-None-Match: *'");
   const bool new_cache = !is_directory(folder(route.cache));
   if (new_cache) {
     const auto names = list_directory(options_.directory);
@@ -394,10 +403,11 @@ HttpAnswer CacheApi::store(const Route& route, const std::string& match, const s
 
 HttpAnswer CacheApi::remove(const Route& route) {
   const Kind kind = kind_of(route.key);
-  if (kind != Kind::kSegment && kind != Kind::kProbe)
-    return error_answer(403,
-                        "only segments and probes can be removed; a whole cache is removed on "
-                        "the server, where its folder is");
+  if (kind == Kind::kIndex || kind == Kind::kOther)
+    return error_answer(
+        403,
+        "only segments, binaries and probes can be removed; a whole cache is removed on "
+        "the server, where its folder is");
   std::unique_lock<std::mutex> lock;
   if (kind == Kind::kSegment) {
     lock = std::unique_lock(index_lock(route.cache));

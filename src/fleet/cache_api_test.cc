@@ -4,6 +4,7 @@
 #include "base/file_fault_calls_testing.h"
 #include "base/file_faults_testing.h"
 #include "base/files.h"
+#include "base/hash.h"
 #include "base/json/json.h"
 #include "base/sha256.h"
 #include "cache/share/bundle.h"
@@ -133,6 +134,25 @@ TEST_F(CacheApiTest, RemovesSegmentsAndProbesAlone) {
   }
   EXPECT_EQ(api_->stored_bytes(), index(1).size());
   EXPECT_EQ(ask("GET", at(key)).status, 404);
+}
+
+TEST_F(CacheApiTest, KeepsSignedBinariesAlone) {
+  const std::string key = at("binaries/0123456789abcdef-00112233445566778899aabbccddeeff.bin");
+  const std::string file = "purlin.binary/1 " + hash128_hex("{}\ncode") + "\n{}\ncode";
+  const std::string bytes = "purlin.signed-binary/1 " + std::string(64, 'a') + "\n" + file;
+  EXPECT_EQ(ask("PUT", key, file, "*").status, 400) << "not signed";
+  EXPECT_EQ(ask("PUT", key, bytes.substr(0, bytes.size() - 1), "*").status, 400) << "cut";
+  EXPECT_EQ(ask("PUT", at("binaries/x.bin"), bytes, "*").status, 400);
+  EXPECT_EQ(ask("PUT", key, bytes, "*").status, 201);
+  EXPECT_EQ(ask("PUT", key, bytes, "*").status, 412);
+  EXPECT_EQ(ask("PUT", key, bytes, "\"" + sha256_hex(bytes) + "\"").status, 400)
+      << "a binary is never replaced";
+  EXPECT_EQ(ask("GET", key).body, bytes);
+  EXPECT_EQ(api_->stored_bytes(), bytes.size());
+  ASSERT_TRUE(api_->tend().is_ok());
+  EXPECT_EQ(api_->stored_bytes(), bytes.size()) << "counted again";
+  EXPECT_EQ(ask("DELETE", key).status, 200);
+  EXPECT_EQ(api_->stored_bytes(), 0u);
 }
 
 // A client with a wrong clock must not remove objects that other clients have just listed.

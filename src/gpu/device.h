@@ -81,13 +81,16 @@ class Buffer {
   std::size_t bytes_;
 };
 
-class Kernel {
- public:
-  virtual ~Kernel() = default;
-  // Facts known after compilation; 0 where the backend does not say.
+// What a kernel takes, known after compilation; 0 where the backend does not say.
+struct Resources {
   int registers = 0;  // per thread
   std::int64_t static_shared_bytes = 0;
   std::int64_t local_bytes = 0;  // per thread: spills and stack
+};
+
+class Kernel : public Resources {
+ public:
+  virtual ~Kernel() = default;
   int max_threads_per_block = 0;
 };
 
@@ -152,6 +155,8 @@ class Device {
   virtual Result<Binary> compile(const CompileRequest& request) = 0;  // [MT]
   // What a request's compiler is beyond info().toolkit; "" for the backend's own, or not known.
   virtual std::string compiler_version(const CompileRequest&) { return ""; }  // [MT]
+  // From the image alone; nullopt where it does not say.
+  virtual std::optional<Resources> resources(const Binary&) const { return std::nullopt; }
   virtual Result<std::unique_ptr<Kernel>> load(const Binary& binary) = 0;
 
   // Of libraries that CompileRequest::library names. kUnavailable where the device or this machine

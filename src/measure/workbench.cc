@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "measure/arguments.h"
 #include "measure/binary_cache.h"
+#include "measure/compiled_limits.h"
 #include "measure/energy.h"
 #include "measure/kernel_facts.h"
 
@@ -59,8 +60,10 @@ class DeviceWorkbench : public Workbench {
     const Scope scope = scope_of(config);
     if (const Status status = check_config(config, scope); !status.is_ok()) {
       fail(evaluation, EvaluationStatus::kInvalid, status);
-    } else {
-      build(config, evaluation);
+    } else if (const std::optional<gpu::Binary> binary = build(config, evaluation)) {
+      // A config that is out by its registers never reaches the process that measures.
+      if (const std::optional<gpu::Resources> resources = device_.resources(*binary))
+        judge_compiled(*resources, config, scope, evaluation);
     }
     finish(evaluation, clock);
     return evaluation;
@@ -193,6 +196,57 @@ class DeviceWorkbench : public Workbench {
     return std::move(binary).value();
   }
 
+  // False when the config is out by what the kernel takes.
+  bool judge_compiled(const gpu::Resources& resources, const Config& config, const Scope& scope,
+                      Evaluation& evaluation) {
+    const auto failed = [&](EvaluationStatus status, const Status& why) {
+      fail(evaluation, status, why);
+      return false;
+    };
+    LaunchShape shape;
+    if (device_.executes()) {
+      const Result<LaunchShape> resolved = resolve_launch(spec_.launch, scope, device_.info());
+      if (!resolved.is_ok()) return failed(EvaluationStatus::kInvalid, resolved.status());
+      shape = *resolved;
+    }
+    evaluation.registers = resources.registers;
+    evaluation.shared_bytes = resources.static_shared_bytes + shape.dynamic_shared_bytes;
+    evaluation.local_bytes = resources.local_bytes;
+    if (const Status launchable = check_launchable(resources, shape, device_.info());
+        !launchable.is_ok())
+      return failed(EvaluationStatus::kLaunch, launchable);
+    if (const Status kept = check_compiled(spec_, problem_, evaluation, device_.info());
+        !kept.is_ok())
+      return failed(EvaluationStatus::kInvalid, kept);
+    if (config == default_config(spec_)) usual_local_bytes_ = resources.local_bytes;
+    if (resources.local_bytes <= kHeavySpillBytes || limits_spills()) return true;
+    const Status spills = check_spills(resources, usual_local_bytes());
+    return spills.is_ok() || failed(EvaluationStatus::kInvalid, spills);
+  }
+
+  bool limits_spills() const {
+    for (const SpecExpression& limit : spec_.limits)
+      for (const std::string& name : limit.expression.names())
+        if (name == "spills" || name == "local_bytes") return true;
+    return false;
+  }
+
+  // Of the default config, which a session measures first: from its kept binary where this process
+  // has not seen it.
+  std::optional<std::int64_t> usual_local_bytes() {
+    if (usual_local_bytes_ || options_.binaries == nullptr) return usual_local_bytes_;
+    const Result<const SourceText*> source = source_of(spec_.sources, "kernel");
+    if (!source.is_ok()) return std::nullopt;
+    gpu::CompileRequest request =
+        compile_request(spec_, **source, spec_.entry, default_config(spec_));
+    request.compiler_version = device_.compiler_version(request);
+    const std::string key = BinaryCache::key(device_.info(), request);
+    if (const auto binary = key.empty() ? std::nullopt : options_.binaries->get(key))
+      if (const auto resources = device_.resources(*binary))
+        usual_local_bytes_ = resources->local_bytes;
+    return usual_local_bytes_;
+  }
+
   // A config's kernel, and its launch without arguments.
   struct Candidate {
     std::unique_ptr<gpu::Kernel> kernel;
@@ -219,15 +273,10 @@ class DeviceWorkbench : public Workbench {
     Result<std::unique_ptr<gpu::Kernel>> kernel = device_.load(*binary);
     if (!kernel.is_ok()) return failed(EvaluationStatus::kLaunch, kernel.status());
     launch.kernel = kernel->get();
-    evaluation.registers = (*kernel)->registers;
-    evaluation.shared_bytes = (*kernel)->static_shared_bytes + launch.shape.dynamic_shared_bytes;
-    evaluation.local_bytes = (*kernel)->local_bytes;
     // A library's binary is a token, and what its kernel takes is not known.
     if (device_.executes() && !spec_.library)
       evaluation.counters = kernel_facts(**kernel, *binary, launch.shape, device_.info());
-    if (const Status kept = check_compiled(spec_, problem_, evaluation, device_.info());
-        !kept.is_ok())
-      return failed(EvaluationStatus::kInvalid, kept);
+    if (!judge_compiled(**kernel, config, scope, evaluation)) return std::nullopt;
     candidate.kernel = std::move(*kernel);
     return candidate;
   }
@@ -359,6 +408,7 @@ class DeviceWorkbench : public Workbench {
   const ProblemShape problem_;
   const Options options_;
   std::optional<Arguments> arguments_;
+  std::optional<std::int64_t> usual_local_bytes_;  // of the default config, once known
   bool lost_ = false;
 };
 

@@ -492,5 +492,38 @@ TEST(BoundedLog, StartsAtTheFirstErrorOfALongLog) {
   EXPECT_LT(kept.size(), 200u);
 }
 
+// What a compiler knows keeps a config from the process that measures.
+TEST_F(WorkbenchTest, AConfigThatCannotLaunchOrSpillsIsOutOnceCompiled) {
+  gpu::FakeBehaviour behaviour;
+  behaviour.resources = [](const Config& config) -> gpu::Resources {
+    const Value* p = config.find("P");
+    const std::int64_t value = p == nullptr ? 0 : std::get<std::int64_t>(*p);
+    return {value == 4 ? 255 : 40, 0, value == 2 ? 1300 : value == 1 ? 1024 : 100};
+  };
+  BinaryCache binaries(join_path(directory_, "binaries"));
+  Workbench::Options options;
+  options.binaries = &binaries;
+  ASSERT_TRUE(create(output_of("f32"), behaviour, options).is_ok());
+  device_->mutable_info().arch = "sm_90";
+  EXPECT_TRUE(evaluate(0).ok());  // the default: its stack is the source's own
+  EXPECT_TRUE(evaluate(1).ok());
+  const Evaluation spilled = evaluate(2), beyond = evaluate(4);
+  EXPECT_EQ(spilled.status, EvaluationStatus::kInvalid);
+  EXPECT_NE(spilled.message.find("1300 bytes"), std::string::npos) << spilled.message;
+  EXPECT_EQ(beyond.status, EvaluationStatus::kLaunch);
+  EXPECT_NE(beyond.message.find("registers a block"), std::string::npos) << beyond.message;
+
+  // A process that only compiles knows the default from its kept binary.
+  options.compile_only = true;
+  ASSERT_TRUE(create(output_of("f32"), behaviour, options).is_ok());
+  device_->mutable_info().arch = "sm_90";
+  for (const std::int64_t p : {1, 2, 4}) {
+    Config config;
+    config.set("P", p);
+    EXPECT_EQ(bench_->compile(config).ok(), p == 1) << p;
+  }
+  EXPECT_EQ(device_->launches, 0);
+}
+
 }  // namespace
 }  // namespace purlin::measure

@@ -2,6 +2,7 @@
 // `purlin cache gc`: forgets records by rule, and tidies a shared cache.
 #include "base/byte_size.h"
 #include "base/text.h"
+#include "cache/share/binary_share.h"
 #include "cache/store/retention.h"
 #include "cli/cache/share.h"
 #include "cli/commands.h"
@@ -30,6 +31,8 @@ Result<int> count(std::string_view option, std::string_view text, int least) {
     return error(Code::kInvalid, "{} '{}' is not a count of at least {}", option, text, least);
   return static_cast<int>(*number);
 }
+
+constexpr double kOldBinaryS = 30.0 * 24 * 3600;  // of compiled kernels in a shared cache
 
 class CacheGc : public Command {
  public:
@@ -64,7 +67,7 @@ class CacheGc : public Command {
     flags.option("--share", share_,
                  {"Compact this shared cache instead",
                   "Small segments are merged. Objects that no index has named for the time of "
-                  "--grace are removed."},
+                  "--grace are removed, and compiled kernels after 30 days."},
                  "TARGET");
     flags.option("--grace", grace_, "With --share: time that unlisted objects stay", "TIME");
     flags.flag("--drop-unreadable", compact_.drop_unreadable,
@@ -140,6 +143,10 @@ class CacheGc : public Command {
     warn_of_problems(done->problems, context.log);
     std::vector<std::string> problems = done->problems;
     if (!done->failure.is_ok()) problems.push_back(done->failure.message());
+    std::size_t old = 0;
+    if (!dry_run_) {
+      PURLIN_ASSIGN(old, cache::remove_old_binaries(shared->blobs(), kOldBinaryS, system_clock()));
+    }
     answer(
         context, json_,
         document_of("purlin.cache-gc/1", {{"target", shared->name()},
@@ -150,6 +157,7 @@ class CacheGc : public Command {
                                           {"dropped", done->dropped},
                                           {"removed_objects", done->removed},
                                           {"removed_bytes", done->removed_bytes},
+                                          {"removed_binaries", old},
                                           {"generation", done->generation},
                                           {"problems", Json::array_of(problems)}}),
         fmt::format("{}: {} {}, gave up {} and removed {} ({}); {} in the index\n", shared->name(),

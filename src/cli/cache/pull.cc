@@ -29,11 +29,13 @@ class CachePull : public Command {
     flags.positional("TARGET", target_, "Directory, s3://BUCKET/PREFIX or http://HOST:PORT/NAME");
     cache_.declare(flags);
     signing_.declare(flags, "File with the secret: take only segments signed with it");
+    binaries_.declare(flags);
     flags.flag("--json", json_, {"Print one JSON document", "The schema is purlin.cache-pull/1."});
   }
 
   Result<int> run(Context& context) override {
     PURLIN_TRY(signing_.load());
+    PURLIN_TRY(binaries_.check(signing_));
     PURLIN_ASSIGN(cache::Store store, cache_.open_examined(context.log));
     PURLIN_ASSIGN(const auto shared,
                   OpenShare::open(context, target_, store.directory(), signing_));
@@ -59,6 +61,7 @@ class CachePull : public Command {
     warn_of_problems(pulled->problems, context.log);
     if (pulled->newer > 0)
       context.log.warn("{} of a newer Purlin left out", count_text(pulled->newer, "record"));
+    PURLIN_TRY(binaries_.pull(*shared, signing_, &document, context.log));
     answer(context, json_, document,
            fmt::format("{} from {} ({} of {} segments read, {})\n",
                        count_text(absorbed.added, "new record"), shared->name(), pulled->fetched,
@@ -70,6 +73,7 @@ class CachePull : public Command {
   std::string target_;
   CacheFlag cache_;
   SigningFlag signing_;
+  BinariesFlag binaries_;
   bool json_ = false;
 };
 

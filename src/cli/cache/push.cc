@@ -38,11 +38,13 @@ class CachePush : public Command {
     cache_.declare(flags);
     records_.declare(flags);
     signing_.declare(flags, "File with the secret that signs new segments");
+    binaries_.declare(flags);
     flags.flag("--json", json_, {"Print one JSON document", "The schema is purlin.cache-push/1."});
   }
 
   Result<int> run(Context& context) override {
     PURLIN_TRY(signing_.load());
+    PURLIN_TRY(binaries_.check(signing_));
     PURLIN_ASSIGN(const cache::Store store, cache_.open_examined(context.log));
     PURLIN_ASSIGN(const auto records, store.records(records_.filter));
     PURLIN_ASSIGN(const auto shared,
@@ -61,6 +63,7 @@ class CachePush : public Command {
                                             {"generation", pushed->generation},
                                             {"problems", Json::array_of(pushed->problems)}});
     report_damage(store, &document);
+    PURLIN_TRY(binaries_.push(*shared, signing_, &document, context.log));
     answer(context, json_, document,
            fmt::format("pushed {} to {} ({}); {} there already\n",
                        count_text(pushed->pushed, "record"), shared->name(),
@@ -73,6 +76,7 @@ class CachePush : public Command {
   CacheFlag cache_;
   RecordFlags records_;
   SigningFlag signing_;
+  BinariesFlag binaries_;
   bool json_ = false;
 };
 

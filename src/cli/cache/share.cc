@@ -2,6 +2,7 @@
 #include "cli/cache/share.h"
 
 #include "base/files.h"
+#include "cache/share/binary_share.h"
 #include "cli/frame/answer.h"
 
 #include <unistd.h>
@@ -11,7 +12,61 @@ namespace {
 
 constexpr std::int64_t kQuietNs = 1'000'000'000;  // what is done sooner needs no progress
 
+constexpr std::uint64_t kMostBinaryBytes = std::uint64_t{2} << 30;  // as the local cache keeps
+
+std::string binaries_directory() { return join_path(user_cache_directory(), "binaries"); }
+
+void report_binaries(const cache::BinaryReport& report, Json* document, Log& log) {
+  document->set("binaries", Json::object({{"moved", report.moved},
+                                          {"known", report.known},
+                                          {"refused", report.refused},
+                                          {"left_out", report.large},
+                                          {"bytes", report.bytes}}));
+  log.info("{} moved, {} known", count_text(report.moved, "compiled kernel"), report.known);
+  if (report.refused > 0)
+    log.warn("{} refused: damaged, or not signed with this key",
+             count_text(report.refused, "compiled kernel"));
+  if (report.large > 0)
+    log.warn("{} left out: over 8 MiB, or beyond 2 GiB in all",
+             count_text(report.large, "compiled kernel"));
+}
+
 }  // namespace
+
+void BinariesFlag::declare(Flags& flags) {
+  flags.flag("--binaries", on_,
+             {"Also compiled kernels; needs --sign-key",
+              "Compiled kernels are code that machines run. Only those signed with this key are "
+              "taken, and a machine uses one only for the same source, options, device, driver and "
+              "compiler."});
+}
+
+Status BinariesFlag::check(const SigningFlag& signing) const {
+  if (!on_ || signing.key() != nullptr) return Status::ok();
+  return error(Code::kInvalid,
+               "--binaries needs --sign-key FILE: compiled kernels are code, and only a holder of "
+               "the secret may pass them on");
+}
+
+Status BinariesFlag::push(OpenShare& share, const SigningFlag& signing, Json* document,
+                          Log& log) const {
+  if (!on_) return Status::ok();
+  cache::BinaryShare binaries(share.blobs(), *signing.key());
+  PURLIN_ASSIGN(const cache::BinaryReport report,
+                binaries.push(binaries_directory(), kMostBinaryBytes));
+  report_binaries(report, document, log);
+  return Status::ok();
+}
+
+Status BinariesFlag::pull(OpenShare& share, const SigningFlag& signing, Json* document,
+                          Log& log) const {
+  if (!on_) return Status::ok();
+  cache::BinaryShare binaries(share.blobs(), *signing.key());
+  PURLIN_ASSIGN(const cache::BinaryReport report,
+                binaries.pull(binaries_directory(), kMostBinaryBytes));
+  report_binaries(report, document, log);
+  return Status::ok();
+}
 
 void SigningFlag::declare(Flags& flags, const std::string& help) {
   flags.option("--sign-key", file_, help, "FILE");

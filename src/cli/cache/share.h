@@ -27,6 +27,20 @@ struct SigningFlag {
   std::optional<cache::SigningKey> key_;
 };
 
+class OpenShare;
+
+// "--binaries": also compiled kernels, which have to be signed.
+struct BinariesFlag {
+  void declare(Flags& flags);
+  Status check(const SigningFlag& signing) const;
+  // Nothing without the flag; else the counts, as members of the document.
+  Status push(OpenShare& share, const SigningFlag& signing, Json* document, Log& log) const;
+  Status pull(OpenShare& share, const SigningFlag& signing, Json* document, Log& log) const;
+
+ private:
+  bool on_ = false;
+};
+
 // "--op gemm --arch sm_90": which records.
 struct RecordFlags {
   void declare(Flags& flags);
@@ -41,6 +55,7 @@ class OpenShare {
                                                  const std::string& cache_directory,
                                                  const SigningFlag& signing);
   cache::Share& share() { return *share_; }
+  blobs::BlobStore& blobs() { return *blobs_; }
   std::string name() const { return blobs_->name(); }
   void clear_progress() { progress_.clear(); }
 

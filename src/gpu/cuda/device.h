@@ -6,6 +6,7 @@
 // outlive the device, and compile() alone is [MT].
 #pragma once
 
+#include "gpu/cuda/cubin.h"
 #include "gpu/cuda/driver.h"
 #include "gpu/cuda/hardware_counters.h"
 #include "gpu/cuda/nvcc.h"
@@ -45,6 +46,9 @@ class CudaDevice : public Device {
   std::string_view language() const override { return "cuda"; }
   Result<Binary> compile(const CompileRequest& request) override;
   std::string compiler_version(const CompileRequest& request) override;
+  std::optional<Resources> resources(const Binary& binary) const override {
+    return cubin_resources(binary.image, binary.entry);
+  }
   Result<std::unique_ptr<Kernel>> load(const Binary& binary) override;
   Result<std::string> library_version(std::string_view library) override;
   Result<LibrarySpace> library_space(const LibraryOperation& operation,

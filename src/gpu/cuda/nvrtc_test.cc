@@ -3,6 +3,8 @@
 // tests check the error message.
 #include "gpu/cuda/nvrtc.h"
 
+#include "gpu/cuda/cubin.h"
+
 #include <gtest/gtest.h>
 
 namespace purlin::gpu {
@@ -56,6 +58,38 @@ TEST_F(NvrtcTest, CompilesToACubin) {
             "ELF");
   EXPECT_GT(binary->compile_s, 0);
   EXPECT_EQ(nvrtc_->version().rfind("NVRTC ", 0), 0u);
+}
+
+TEST_F(NvrtcTest, TheCubinSaysWhatTheKernelTakes) {
+  if (nvrtc_ == nullptr) return;
+  CompileRequest greedy = request("scale");
+  // The stack holds an array with an index that only the launch knows.
+  greedy.source = R"(extern "C" __global__ void scale(float* x, int n) {
+    __shared__ float tile[64];
+    float stack[200];
+    for (int i = 0; i < 200; ++i) stack[i] = x[i];
+    tile[threadIdx.x] = stack[n];
+    __syncthreads();
+    x[threadIdx.x] = tile[63 - threadIdx.x];
+  })";
+  for (const char* arch : {"sm_80", "sm_90", "sm_100"}) {
+    auto binary = nvrtc_->compile(greedy, arch);
+    ASSERT_TRUE(binary.is_ok()) << binary.status().message();
+    const auto resources = cubin_resources(binary->image, binary->entry);
+    ASSERT_TRUE(resources);
+    EXPECT_GT(resources->registers, 8);
+    EXPECT_LE(resources->registers, 255);
+    EXPECT_EQ(resources->local_bytes, 800) << arch;
+    EXPECT_EQ(resources->static_shared_bytes, 256) << arch;
+    EXPECT_FALSE(cubin_resources(binary->image, "other"));
+    // A cut image says nothing, and harms nothing.
+    for (std::size_t cut = 0; cut < binary->image.size(); cut += 97)
+      static_cast<void>(cubin_resources(binary->image.substr(0, cut), "scale"));
+  }
+  EXPECT_FALSE(
+      cubin_resources("\x7f"
+                      "ELF",
+                      "scale"));
 }
 
 TEST_F(NvrtcTest, InstantiatesATemplate) {

@@ -122,6 +122,13 @@ Result<LibrarySpace> FakeDevice::library_space(const LibraryOperation& operation
   return started->space(operation, problem);
 }
 
+std::optional<Resources> FakeDevice::resources(const Binary& binary) const {
+  const Result<Json> image = Json::parse(binary.image);
+  if (!behaviour_.resources || !image.is_ok()) return std::nullopt;
+  const Result<Config> config = config_from_json((*image)["config"]);
+  return config.is_ok() ? std::optional(behaviour_.resources(*config)) : std::nullopt;
+}
+
 Result<std::unique_ptr<Kernel>> FakeDevice::load(const Binary& binary) {
   if (is_library_binary(binary)) {
     PURLIN_ASSIGN(const LibraryToken token, read_library_binary(binary));
@@ -136,7 +143,8 @@ Result<std::unique_ptr<Kernel>> FakeDevice::load(const Binary& binary) {
   kernel->entry = (*image)["entry"].as_string();
   PURLIN_ASSIGN(kernel->config, config_from_json((*image)["config"]));
   kernel->operation = (*image)["operation"].as_string();
-  kernel->registers = 32;
+  static_cast<Resources&>(*kernel) =
+      behaviour_.resources ? behaviour_.resources(kernel->config) : Resources{32};
   kernel->max_threads_per_block = info_.max_threads_per_block;
   return std::unique_ptr<Kernel>(std::move(kernel));
 }

@@ -40,6 +40,7 @@ class FakeBuffer : public Buffer {
 struct FakeBehaviour {
   std::function<Status(const CompileRequest&)> compile;            // [MT]
   std::function<double(const Config&)> compile_s;                  // [MT] reported, not slept
+  std::function<Resources(const Config&)> resources;               // 32 registers without
   std::function<Status(const FakeKernel&, const Launch&)> launch;  // before anything is written
   // Runs in place of the pattern; `output` is the visible range of the last buffer argument.
   std::function<void(const FakeKernel&, const Launch&, FakeBuffer& buffer, std::size_t offset,
@@ -65,6 +66,7 @@ class FakeDevice : public Device {
   Result<LibrarySpace> library_space(const LibraryOperation& operation,
                                      const ProblemShape& problem) override;
   Result<Binary> compile(const CompileRequest& request) override;
+  std::optional<Resources> resources(const Binary& binary) const override;
   Result<std::unique_ptr<Kernel>> load(const Binary& binary) override;
   Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) override;
   Status write(Buffer& buffer, std::size_t offset, const void* data, std::size_t bytes) override;

@@ -191,11 +191,11 @@ TEST(ModelSearch, GetsOutOfTheWrongHalf) {
     }
     return good;
   };
-  ModelOptions unforced;
-  unforced.forced = 0;
-  const int forced = found({});
-  EXPECT_GE(forced, 3);
-  EXPECT_GT(forced, found(unforced));
+  ModelOptions forced, unforced;  // of the trees alone
+  forced.smooth = unforced.smooth = unforced.forced = 0;
+  const int trees = found(forced);
+  EXPECT_GE(trees, 3);
+  EXPECT_GT(trees, found(unforced));
 }
 
 // With so few evaluations there is no model, and configs like the slow ones are left out.

@@ -55,13 +55,7 @@ void place(const Space& space, TransferCandidates& chosen) {
 }
 
 float likeness(const Candidates& known, std::size_t a, std::size_t b) {
-  float distance = 0;
-  for (std::size_t d = 0; d < known.dimensions; ++d) {
-    const float gap =
-        std::abs(known.places[a * known.dimensions + d] - known.places[b * known.dimensions + d]);
-    distance += known.categorical[d] && gap > 0 ? 1.0F : gap;
-  }
-  return std::exp(-kLikeness * distance);
+  return std::exp(-kLikeness * known.distance(a, b));
 }
 
 // The run's relative log time of every candidate; what it did not measure is like what it did

@@ -24,19 +24,19 @@ constexpr float kRoughness[] = {0.5F, 1, 2, 4, 8};
 constexpr float kInherited[] = {0.1F, 0.4F};
 constexpr float kTrust[] = {1, 0.5F};
 
-float own_covariance(float own, float roughness, float distance) {
-  return own * own * std::exp(-roughness * distance);
-}
+// Shares of what configs have in common in one dimension, and in two, in the mixed shape.
+constexpr float kOneAlike = 0.2F, kTwoAlike = 0.4F;
 
 }  // namespace
 
 struct Surrogate::Pairs {
   std::size_t count = 0;
-  std::vector<float> distance, shared;  // row-major, lower triangle filled
+  std::vector<float> likeness, shared;  // row-major, lower triangle filled
   std::vector<float> observed, blend;   // the offset left out of the former
 };
 
-Surrogate::Surrogate(Candidates candidates) : candidates_(std::move(candidates)) {
+Surrogate::Surrogate(Candidates candidates, Shape shape)
+    : candidates_(std::move(candidates)), shape_(shape) {
   const std::size_t count = size();
   blend_.assign(count, 0);
   for (std::size_t run = 0; run < candidates_.inherited.size(); ++run) {
@@ -47,21 +47,42 @@ Surrogate::Surrogate(Candidates candidates) : candidates_(std::move(candidates))
         std::accumulate(times.begin(), times.end(), 0.0F) / static_cast<float>(count);
     for (float& time : times) time -= mean;
   }
+  levels_.resize(candidates_.dimensions);
+  for (std::size_t d = 0; d < candidates_.dimensions; ++d) {
+    std::vector<float>& levels = levels_[d];
+    for (std::size_t i = 0; i < count; ++i) {
+      const float place = candidates_.places[i * candidates_.dimensions + d];
+      const auto at = std::lower_bound(levels.begin(), levels.end(), place);
+      if (at == levels.end() || *at != place) levels.insert(at, place);
+    }
+  }
+  level_of_.resize(count * candidates_.dimensions);
+  for (std::size_t at = 0; at < level_of_.size(); ++at) {
+    const std::vector<float>& levels = levels_[at % candidates_.dimensions];
+    level_of_[at] = static_cast<std::uint16_t>(
+        std::lower_bound(levels.begin(), levels.end(), candidates_.places[at]) - levels.begin());
+  }
   mean_ = blend_;
   variance_.resize(count);
-  for (std::size_t i = 0; i < count; ++i) variance_[i] = covariance(i, i);
+  for (std::size_t i = 0; i < count; ++i) variance_[i] = variance_before(i);
 }
 
-float Surrogate::distance(std::size_t a, std::size_t b) const {
+float Surrogate::likeness(std::size_t a, std::size_t b, float roughness) const {
   const std::size_t dimensions = candidates_.dimensions;
-  const float* x = candidates_.places.data() + a * dimensions;
-  const float* y = candidates_.places.data() + b * dimensions;
-  float sum = 0;
+  float distance = 0, one = 0, squares = 0;
   for (std::size_t d = 0; d < dimensions; ++d) {
-    const float gap = std::abs(x[d] - y[d]);
-    sum += candidates_.importance[d] * (candidates_.categorical[d] && gap > 0 ? 1.0F : gap);
+    const float gap = candidates_.importance[d] * candidates_.gap(a, b, d);
+    distance += gap;
+    if (shape_ == Shape::kProduct) continue;
+    const float along = std::exp(-roughness * gap);
+    one += along;
+    squares += along * along;
   }
-  return sum;
+  const float all = std::exp(-roughness * distance);
+  if (shape_ == Shape::kProduct || dimensions < 2) return all;
+  const auto count = static_cast<float>(dimensions);
+  const float two = (one * one - squares) / (count * (count - 1));
+  return (1 - kOneAlike - kTwoAlike) * all + kOneAlike * one / count + kTwoAlike * two;
 }
 
 float Surrogate::shared(std::size_t a, std::size_t b) const {
@@ -70,15 +91,49 @@ float Surrogate::shared(std::size_t a, std::size_t b) const {
   return sum;
 }
 
-float Surrogate::covariance(std::size_t a, std::size_t b) const {
-  return kOffset * kOffset + scales_.inherited * scales_.inherited * shared(a, b) +
-         own_covariance(scales_.own, scales_.roughness, distance(a, b));
+float Surrogate::variance_before(std::size_t candidate) const {
+  return kOffset * kOffset + scales_.inherited * scales_.inherited * shared(candidate, candidate) +
+         scales_.own * scales_.own;
+}
+
+// Likeness along a dimension depends on two places of it alone, and there are few.
+void Surrogate::covariances_with(std::size_t candidate, std::vector<float>& out) const {
+  const std::size_t dimensions = candidates_.dimensions;
+  std::vector<std::vector<float>> along(dimensions);
+  for (std::size_t d = 0; d < dimensions; ++d) {
+    const float own = candidates_.places[candidate * dimensions + d];
+    for (const float place : levels_[d]) {
+      const float apart = std::abs(own - place);
+      const float gap = candidates_.categorical[d] && apart > 0 ? 1.0F : apart;
+      along[d].push_back(std::exp(-scales_.roughness * candidates_.importance[d] * gap));
+    }
+  }
+  const bool mixed = shape_ == Shape::kMixed && dimensions > 1;
+  const auto count = static_cast<float>(dimensions);
+  const float by_one = kOneAlike / count, by_two = kTwoAlike / (count * (count - 1));
+  const std::uint16_t* level = level_of_.data();
+  out.resize(size());
+  for (std::size_t i = 0; i < size(); ++i, level += dimensions) {
+    float all = 1, one = 0, squares = 0;
+    for (std::size_t d = 0; d < dimensions; ++d) {
+      const float value = along[d][level[d]];
+      all *= value;
+      one += value;
+      squares += value * value;
+    }
+    if (mixed)
+      all = (1 - kOneAlike - kTwoAlike) * all + by_one * one + by_two * (one * one - squares);
+    out[i] = kOffset * kOffset + scales_.own * scales_.own * all;
+  }
+  if (candidates_.inherited.empty()) return;
+  const float weight = scales_.inherited * scales_.inherited;
+  for (const std::vector<float>& times : candidates_.inherited)
+    for (std::size_t i = 0; i < size(); ++i) out[i] += weight * times[i] * times[candidate];
 }
 
 void Surrogate::condition(Row row) {
   const std::size_t at = row.candidate;
-  row.column.resize(size());
-  for (std::size_t i = 0; i < size(); ++i) row.column[i] = covariance(i, at);
+  covariances_with(at, row.column);
   for (const Row& before : rows_) {
     const float factor = before.column[at];
     for (std::size_t i = 0; i < size(); ++i) row.column[i] -= factor * before.column[i];
@@ -129,7 +184,7 @@ double Surrogate::log_likelihood(const Pairs& pairs, const Scales& scales) {
       const double* const other = &factor[j * n];
       double sum = kOffset * kOffset +
                    scales.inherited * scales.inherited * pairs.shared[i * n + j] +
-                   own_covariance(scales.own, scales.roughness, pairs.distance[i * n + j]);
+                   scales.own * scales.own * pairs.likeness[i * n + j];
       for (std::size_t k = 0; k < j; ++k) sum -= row[k] * other[k];
       row[j] = i == j ? std::sqrt(std::max(sum, 0.0) + kNoise * kNoise) : sum / other[j];
     }
@@ -151,18 +206,16 @@ void Surrogate::refit() {
   }
   const std::size_t n = pairs.count = at.size();
   if (n < kMinSurrogateRuns) return;
-  pairs.distance.resize(n * n);
+  pairs.likeness.resize(n * n);
   pairs.shared.resize(n * n);
   for (std::size_t i = 0; i < n; ++i)
-    for (std::size_t j = 0; j <= i; ++j) {
-      pairs.distance[i * n + j] = distance(at[i], at[j]);
-      pairs.shared[i * n + j] = shared(at[i], at[j]);
-    }
+    for (std::size_t j = 0; j <= i; ++j) pairs.shared[i * n + j] = shared(at[i], at[j]);
 
   double with = -std::numeric_limits<double>::infinity(), without = with;
   Scales alone = scales_;
-  for (const float own : kOwn)
-    for (const float roughness : kRoughness) {
+  for (const float roughness : kRoughness) {
+    compare(pairs, at, roughness);
+    for (const float own : kOwn) {
       const Scales none{own, roughness, 0, 0};
       if (const double value = log_likelihood(pairs, none); value > without)
         without = value, alone = none;
@@ -174,6 +227,7 @@ void Surrogate::refit() {
             with = value, scales_ = scales;
         }
     }
+  }
   if (candidates_.inherited.empty()) {
     scales_ = alone;
     with = without;
@@ -184,23 +238,26 @@ void Surrogate::refit() {
   condition_again();
 }
 
+void Surrogate::compare(Pairs& pairs, const std::vector<std::size_t>& at, float roughness) const {
+  const std::size_t n = pairs.count;
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = 0; j <= i; ++j)
+      pairs.likeness[i * n + j] = likeness(at[i], at[j], roughness);
+}
+
 // Where the other runs' times change, and where this device's own part does, may differ. One
 // dimension after the other counts more or less if that makes the observations clearly likelier.
 void Surrogate::weigh_dimensions(const std::vector<std::size_t>& at, Pairs& pairs, double likely) {
-  const std::size_t n = pairs.count;
   for (std::size_t d = 0; d < candidates_.dimensions; ++d)
     for (const float factor : {1 / kImportanceStep, kImportanceStep}) {
       float& importance = candidates_.importance[d];
       const float before = importance, changed = before * factor;
       if (changed > kMostImportance || changed < 1 / kMostImportance) continue;
-      Pairs other = pairs;
       importance = changed;
-      for (std::size_t i = 0; i < n; ++i)
-        for (std::size_t j = 0; j <= i; ++j) other.distance[i * n + j] = distance(at[i], at[j]);
-      const double value = log_likelihood(other, scales_);
+      compare(pairs, at, scales_.roughness);
+      const double value = log_likelihood(pairs, scales_);
       if (value > likely + kClearly) {
         likely = value;
-        pairs = std::move(other);
         break;
       }
       importance = before;
@@ -208,7 +265,7 @@ void Surrogate::weigh_dimensions(const std::vector<std::size_t>& at, Pairs& pair
 }
 
 void Surrogate::condition_again() {
-  for (std::size_t i = 0; i < size(); ++i) variance_[i] = covariance(i, i);
+  for (std::size_t i = 0; i < size(); ++i) variance_[i] = variance_before(i);
   for (Row& row : std::exchange(rows_, {})) condition({row.candidate, row.observed, 1, {}});
   update_means();
 }

@@ -11,7 +11,9 @@
 // candidates for each earlier observation. Thread-safety: belongs to one thread. Never fails.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -27,11 +29,28 @@ struct Candidates {
   // Of each other run, the relative log time of every candidate: 0 for its best.
   std::vector<std::vector<float>> inherited;
   std::vector<float> weights;  // of the runs before anything is observed; they add up to 1
+
+  // Along one dimension, at most 1.
+  float gap(std::size_t a, std::size_t b, std::size_t dimension) const {
+    const float apart =
+        std::abs(places[a * dimensions + dimension] - places[b * dimensions + dimension]);
+    return categorical[dimension] && apart > 0 ? 1.0F : apart;
+  }
+  // The sum over the dimensions, all of one importance.
+  float distance(std::size_t a, std::size_t b) const {
+    float sum = 0;
+    for (std::size_t d = 0; d < dimensions; ++d) sum += gap(a, b, d);
+    return sum;
+  }
 };
 
 class Surrogate {
  public:
-  explicit Surrogate(Candidates candidates);
+  // What configs are alike in. kProduct: those that differ in any dimension are unlike. kMixed:
+  // also those that have one dimension in common, or two, are alike in that. The latter knows more
+  // from few results where nothing is inherited.
+  enum class Shape { kProduct, kMixed };
+  explicit Surrogate(Candidates candidates, Shape shape = Shape::kProduct);
 
   std::size_t size() const { return candidates_.count; }
   // From now on taken as if it came out as predicted, until observe() says how it did.
@@ -74,9 +93,11 @@ class Surrogate {
   // Of each pair of observed rows, what covariances are made of.
   struct Pairs;
 
-  float distance(std::size_t a, std::size_t b) const;
+  float likeness(std::size_t a, std::size_t b, float roughness) const;
+  void compare(Pairs& pairs, const std::vector<std::size_t>& at, float roughness) const;
   float shared(std::size_t a, std::size_t b) const;  // sum over runs of the product of their times
-  float covariance(std::size_t a, std::size_t b) const;
+  float variance_before(std::size_t candidate) const;
+  void covariances_with(std::size_t candidate, std::vector<float>& out) const;
   void condition(Row row);
   void condition_again();
   void weigh_dimensions(const std::vector<std::size_t>& at, Pairs& pairs, double likely);
@@ -85,7 +106,11 @@ class Surrogate {
   static double log_likelihood(const Pairs& pairs, const Scales& scales);
 
   Candidates candidates_;
-  std::vector<float> blend_;  // the runs' times, weighted
+  Shape shape_;
+  // Of each dimension, the places that occur; of each candidate, which it has.
+  std::vector<std::vector<float>> levels_;
+  std::vector<std::uint16_t> level_of_;  // candidate-major
+  std::vector<float> blend_;             // the runs' times, weighted
   Scales scales_;
   float offset_ = 0;
   double evidence_ = 0;

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tune/search/smooth.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace purlin::tune {
+namespace {
+
+constexpr std::size_t kMostSmooth = 200;  // results that worked
+constexpr std::size_t kFirstSmoothFit = 5, kLastSmoothFit = 100;
+constexpr double kSmoothGrowth = 1.25;  // of the results, from one fit of the scales to the next
+// How fast likeness falls with distance, and the weight of the belief that configs work.
+constexpr float kFailLikeness = 3, kFailDoubt = 0.3F;
+
+}  // namespace
+
+// Of a space too large to predict whole, the candidates are a sample.
+Smooth::Smooth(const Space& space, Ledger& ledger, Random& random)
+    : ledger_(ledger),
+      chosen_(transfer_candidates(space, {}, random)),
+      surrogate_(chosen_.known, Surrogate::Shape::kMixed),
+      expected_(surrogate_.size()),
+      worked_(surrogate_.size()),
+      failed_(surrogate_.size()) {}
+
+double Smooth::on_scale(double log_time) const { return std::min(log_time, *best_ + kSlowest); }
+
+void Smooth::add(std::size_t index, std::optional<double> time_ms) {
+  const auto found = std::lower_bound(chosen_.indices.begin(), chosen_.indices.end(), index);
+  if (found == chosen_.indices.end() || *found != index || results_.size() >= kMostSmooth) return;
+  const auto at = static_cast<std::size_t>(found - chosen_.indices.begin());
+  count_neighbours(at, time_ms.has_value());
+  if (!time_ms) return;
+  const double log_time = std::log(std::max(*time_ms, 1e-9));
+  best_ = std::min(best_.value_or(log_time), log_time);
+  results_.push_back({at, log_time});
+  if (!expected_[at]) surrogate_.expect(at);
+  expected_[at] = true;
+  surrogate_.observe(at, on_scale(log_time));
+  const std::size_t count = results_.size();
+  if (count >= std::max(next_refit_, kFirstSmoothFit) && count <= kLastSmoothFit) refit();
+}
+
+void Smooth::count_neighbours(std::size_t candidate, bool worked) {
+  std::vector<float>& counts = worked ? worked_ : failed_;
+  for (std::size_t i = 0; i < counts.size(); ++i)
+    counts[i] += std::exp(-kFailLikeness * chosen_.known.distance(candidate, i));
+}
+
+double Smooth::works(std::size_t candidate) const {
+  const double for_it = kFailDoubt + worked_[candidate];
+  return for_it / (for_it + failed_[candidate]);
+}
+
+void Smooth::refit() {
+  next_refit_ = static_cast<std::size_t>(kSmoothGrowth * static_cast<double>(results_.size())) + 1;
+  for (const Result& one : results_) surrogate_.observe(one.candidate, on_scale(one.log_time));
+  surrogate_.refit();
+}
+
+std::optional<std::size_t> Smooth::ask() {
+  if (!best_ || results_.size() >= kMostSmooth) return std::nullopt;
+  std::optional<std::size_t> best;
+  double most = 0;
+  for (std::size_t i = 0; i < surrogate_.size(); ++i) {
+    if (best && surrogate_.most_improvement(i, *best_) <= most) continue;
+    if (ledger_.knows(chosen_.indices[i])) continue;
+    const double value = works(i) * surrogate_.expected_improvement(i, *best_);
+    if (!best || value > most) most = value, best = i;
+  }
+  if (!best) return std::nullopt;
+  ledger_.take(chosen_.indices[*best]);
+  surrogate_.expect(*best);
+  expected_[*best] = true;
+  return chosen_.indices[*best];
+}
+
+}  // namespace purlin::tune
