@@ -252,8 +252,7 @@ std::vector<Setting> settings() {
   add("impatient", [](Options& o) { o.patience_low = 12, o.patience_share = 0.12; });
   add("first-8", [](Options& o) { o.first_low = 8; });
   add("first-10", [](Options& o) { o.first_low = 10; });
-  add("no-process", [](Options& o) { o.smooth = 0; });
-  add("all-process", [](Options& o) { o.smooth = 1; });
+  add("no-process", [](Options& o) { o.few_evaluations = 0; });
   add("model-from-12", [](Options& o) { o.least_modelled = 12; });
   return all;
 }

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Model-guided search.
 //
-// The search begins with random configs, whose number follows from the budget. A Gaussian process
-// (smooth.h) proposes half of the next ones, or all of them if the budget is of few evaluations,
-// because it learns from few results. It ends after some hundred
-// results. There is none in a space too large to predict whole, nor where counters or other runs
-// are known, which it cannot use.
-//
-// Then, or from the beginning, an ensemble of boosted trees is fitted to the observed configs, and
-// fitted again when their number has grown by a share. Each fit proposes a batch from four sources:
+// The search begins with random configs, whose number follows from the budget. Then an ensemble of
+// boosted trees is fitted to the observed configs, and fitted again when their number has grown by
+// a share. With a budget of few evaluations, a Gaussian process (smooth.h) proposes the configs
+// instead: it learns from fewer results. The trees remain for spaces too large to predict whole,
+// for counters, and where other runs are known. Each fit of the trees proposes a batch from four
+// sources:
 // - The favourite of a random member: exploration that follows the uncertainty of the ensemble.
 // - The favourite of the members' mean.
 // - The best neighbour of the fastest config. The landscape still has slopes where the trees see no
@@ -74,17 +72,13 @@ class ModelSearch : public Strategy {
         counters_(counters),
         budget_(static_cast<double>(request.evaluations)),
         budget_s_(request.seconds),
-        smooth_share_(options_.smooth > 0 && request.evaluations > 0 &&
-                              request.evaluations <= options_.few_evaluations
-                          ? 1
-                          : options_.smooth),
         drawn_(request.drawn) {
     if (space_.index_count() > kListed) return;
     for (std::size_t index = 0; index < space_.index_count(); ++index)
       if (space_.valid(index)) pool_.push_back(index);
     rows_ = ensemble_.encode(pool_);
-    if (options_.smooth > 0 && !counters_ && request.priors.empty())
-      smooth_.emplace(space_, ledger_, random_);
+    const bool few = request.evaluations > 0 && request.evaluations <= options_.few_evaluations;
+    if (few && !counters_ && request.priors.empty()) smooth_.emplace(space_, ledger_, random_);
   }
   std::string_view name() const override { return counters_ ? "counters" : "model"; }
 
@@ -94,7 +88,7 @@ class ModelSearch : public Strategy {
     if (ensemble_.worked() < 2 || random_.uniform() < kModelRandom) return draw();
     if (stagnates() && random_.uniform() < options_.forced)
       if (const auto index = excursions_.ask(*best_, pool_)) return index;
-    if (smooth_ && random_.uniform() < smooth_share_)
+    if (smooth_)
       if (const auto index = smooth_->ask()) return index;
     if (queue_.empty()) propose();
     while (!queue_.empty()) {
@@ -303,7 +297,6 @@ class ModelSearch : public Strategy {
   Ensemble ensemble_;
   const bool counters_;             // used where evaluations have them
   double budget_, budget_s_;        // evaluations, seconds; 0 = not known
-  double smooth_share_;             // of proposals, while the process lasts
   std::size_t drawn_;               // at random, here or by the caller
   double cost_s_ = 0;               // of the reported evaluations
   std::vector<std::size_t> pool_;   // configs to choose among

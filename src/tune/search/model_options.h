@@ -22,9 +22,8 @@ struct ModelOptions {
   double patience_share = 0.2;
   // The share of configs with forced values while the search stagnates.
   double forced = 0.5;
-  // The share of the other configs that a Gaussian process proposes (smooth.h), until it has seen
-  // enough; the ensemble proposes the rest. A budget of few evaluations leaves all to the process.
-  double smooth = 0.5;
+  // A budget of at most so many evaluations leaves the proposals to a Gaussian process (smooth.h),
+  // which learns from fewer results than the trees. 0: never.
   std::size_t few_evaluations = 100;
 };
 

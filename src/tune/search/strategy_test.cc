@@ -191,11 +191,42 @@ TEST(ModelSearch, GetsOutOfTheWrongHalf) {
     }
     return good;
   };
-  ModelOptions forced, unforced;  // of the trees alone
-  forced.smooth = unforced.smooth = unforced.forced = 0;
-  const int trees = found(forced);
-  EXPECT_GE(trees, 3);
-  EXPECT_GT(trees, found(unforced));
+  ModelOptions unforced;
+  unforced.forced = 0;
+  const int forced = found({});
+  EXPECT_GE(forced, 3);
+  EXPECT_GT(forced, found(unforced));
+}
+
+// A bowl with a valley between two parameters, as tiles have it.
+double time_of_bowl(const Space& space, std::size_t index) {
+  Assignment at(space.parameters().size());
+  space.assignment(index, at);
+  const double x = at[0], y = at[1], z = at[2];
+  return 10 + 0.3 * (x - 9) * (x - 9) + 0.3 * (x + y - 14) * (x + y - 14) + 0.2 * std::abs(z - 3);
+}
+
+TEST(ModelSearch, LearnsABowlFromFewEvaluations) {
+  const Space space =
+      build_space({counting("X", 14), counting("Y", 14), counting("Z", 14)}, {}, Scope{}).value();
+  const auto excess = [&](std::size_t few) {
+    double sum = 0;
+    for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+      ModelOptions options;
+      options.few_evaluations = few;
+      const auto strategy = make_model_search({space, seed, 40}, fit_boosted_trees(), options);
+      double best = 1e9;
+      for (int i = 0; i < 40; ++i) {
+        const std::size_t index = *strategy->ask();
+        best = std::min(best, time_of_bowl(space, index));
+        strategy->tell(index, {time_of_bowl(space, index), 1});
+      }
+      sum += best - 10;
+    }
+    return sum / 6;
+  };
+  EXPECT_LT(excess(100), 0.1);
+  EXPECT_LT(excess(100), excess(0));
 }
 
 // With so few evaluations there is no model, and configs like the slow ones are left out.
