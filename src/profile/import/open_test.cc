@@ -54,10 +54,11 @@ TEST_F(Open, WhatIsForeignSaysWhatToDo) {
   EXPECT_TRUE(says(advice("t.csv", "\"Start (ns)\",\"Duration (ns)\",\"CorrId\",\"GrdX\"\n"),
                    "nsys export"));
   EXPECT_TRUE(says(advice("v.csv", "==12== Profiling result:\n\"Type\"\n"), "nvprof"));
-  EXPECT_TRUE(says(advice("p.txt", "Name  Self CUDA  CUDA total  # of Calls\n"),
-                   "export_chrome_trace"));
-  EXPECT_TRUE(says(advice("i.txt", "=== Device Timing Summary ===\n\nTotal Execution Time (ns): 9\n"),
-                   "--chrome-kernel-logging"));
+  EXPECT_TRUE(
+      says(advice("p.txt", "Name  Self CUDA  CUDA total  # of Calls\n"), "export_chrome_trace"));
+  EXPECT_TRUE(
+      says(advice("i.txt", "=== Device Timing Summary ===\n\nTotal Execution Time (ns): 9\n"),
+           "--chrome-kernel-logging"));
   EXPECT_TRUE(says(advice("u.csv", "\xFF\xFE\"\1I\1D"), "iconv -f UTF-16"));
   EXPECT_TRUE(says(advice("n.txt", "hello"), "supported:"));
   EXPECT_TRUE(says(advice("e", ""), "empty"));
