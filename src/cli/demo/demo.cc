@@ -82,7 +82,7 @@ void show_summary(const DemoRun& run, const Loop& loop) {
   fmt::print(stderr,
              "  purlin profile -o run.plprof -- ./my_program  what is slow, what to do next\n"
              "  purlin advise run.plprof                      what to change first, its gain\n"
-             "  purlin init my_kernel.{}                      a spec of a kernel, for purlin tune\n"
+             "  purlin init my_kernel.{}                      a spec of a kernel, to tune it\n"
              "  purlin guard baseline suite.toml              keep it fast\n"
              "Ten minutes for each: docs/tutorials/engineer.md, platform.md, maintainer.md\n",
              run.device().backend == "opencl" ? "cl" : "cu");

@@ -229,6 +229,8 @@ std::vector<store::Batch> made_week(const MadeWeekOptions& options) {
         if (step % 4 == node % 4) process = std::exp(0.004 * random.normal());
         const std::int64_t hour_ns = end_ns - (kMadeSteps - step) * kStepHours * kMadeHourNs;
         batches.push_back(made_batch({fleet, node, step}, chips, process, hour_ns, random));
+        // The last one has just arrived, so that no node seems to be silent.
+        if (step + 1 == kMadeSteps) batches.back().sent_ns = options.end_ns;
       }
     }
   }
