@@ -116,7 +116,8 @@ TEST(DtypeGuess, WithoutATimelineAllKernelsMustAgree) {
 
 TEST(DtypeGuess, IsMarkedInJsonAndCsv) {
   Report report = build_rows(launches_of(repeated({kBf16, kUntold}, 4)), GroupBy::kKernel);
-  for (const Json& kernel : to_json(report)["kernels"].items()) {
+  const Json document = to_json(report);
+  for (const Json& kernel : document["kernels"].items()) {
     const bool untold = kernel["name"].as_string() == kUntold;
     EXPECT_EQ(kernel["dtype"].as_string(), untold ? "bf16" : "");
     EXPECT_EQ(kernel["dtype_from"].dump(), untold ? "\"neighbours\"" : "null");
