@@ -81,6 +81,9 @@ class Worker {
   // cache of them if possible. kInvalid if the bench's spec has no [library].
   Result<gpu::LibrarySpace> library_space(double timeout_s, int bench = 0);
 
+  // From now on nobody hears of phases.
+  void end_phases() { setup_.on_phase = nullptr; }
+
   const DeviceInfo& device() const { return device_; }
   bool executes() const { return executes_; }
   // Why the device's energy cannot be measured; "" = it can.
