@@ -295,7 +295,7 @@ class DeviceWorkbench : public Workbench {
     if (!device_.executes()) return time(candidate->launch, policy, evaluation);
     if (!verify(scope, candidate->launch, evaluation)) return;
     if (!options_.verify) return time(candidate->launch, policy, evaluation);
-    // The outputs of the last run are on the host by now, and so is the work of comparing them.
+    // The outputs of the last run are on the host by now, where they are compared.
     const int last = arguments_->verification_runs() - 1;
     if (is_cpu()) {
       if (is_right(last, evaluation)) time(candidate->launch, policy, evaluation);

@@ -177,7 +177,7 @@ TEST_F(WorkbenchTest, AWrongElementIsNamed) {
   EXPECT_TRUE(evaluation.samples.empty());
 }
 
-// The comparison runs beside the timing on a GPU, and before it on a CPU, whose cores it would
+// The comparison runs during the timing on a GPU, and before it on a CPU, whose cores it would
 // take.
 TEST_F(WorkbenchTest, AWrongConfigIsTimedOnAGpuOnlyAndHasNoTimeOnEither) {
   for (const bool cpu : {false, true}) {

@@ -81,7 +81,7 @@ class Worker {
   // cache of them if possible. kInvalid if the bench's spec has no [library].
   Result<gpu::LibrarySpace> library_space(double timeout_s, int bench = 0);
 
-  // From now on nobody hears of phases.
+  // No phase is reported from now on.
   void end_phases() { setup_.on_phase = nullptr; }
 
   const DeviceInfo& device() const { return device_; }

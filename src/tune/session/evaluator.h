@@ -28,7 +28,7 @@ class Evaluator {
   virtual bool executes() const = 0;
   // How many configs it is worth knowing ahead.
   virtual std::size_t lookahead() const { return 1; }
-  // Whether the session's own work (the journal, the model, the next choice) may run beside an
+  // Whether the session's own work (the journal, the model, the next choice) may run during an
   // evaluation without a change of its times. The next one is then handed over meanwhile.
   virtual bool runs_beside() const { return false; }
   // The first of these configs that need not wait for its build; nullopt: none yet. There is one
