@@ -45,7 +45,7 @@ TEST(Exchange, SidesOfATileTradeValuesAndSteps) {
 }
 
 // A space as a tiled product has it: either side of the best is slow, as its registers spill or its
-// tile is too small. Without exchanges, 14 of these 20 searches of 60 evaluations end elsewhere.
+// tile is too small. Without exchanges, 8 of these 20 searches of 60 evaluations end elsewhere.
 TEST(Exchange, ASearchOfFewEvaluationsLeavesTheWrongTile) {
   PublishedSpace made{"product"};
   made.knob("BM", {32, 64, 128, 256, 512})
