@@ -101,6 +101,7 @@ class Worker {
 
   WorkerSetup setup_;
   bool compile_only_;
+  bool is_known_ = false;  // the three that follow, from the first child on
   DeviceInfo device_;
   bool executes_ = true;
   std::string energy_problem_;
