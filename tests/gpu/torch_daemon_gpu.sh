@@ -17,8 +17,8 @@ traced() {  # PROFILE: has a trace, and ops for most of the time
   json 'sum(k["total_ns"] for k in d["kernels"] if k.get("op")) >= 0.9 * sum(k["total_ns"] for k in d["kernels"]) > 0'
 }
 # Both at once: most of it is waiting.
-timeout 90 purlin profile --quiet --torch daemon -o plain.plprof -- "$python" "$script" train 25 256 >plain.out 2>plain.err & plain=$!
-timeout 90 purlin profile --quiet --torch daemon --idle -o idle.plprof -- "$python" "$script" train 25 256 >idle.out 2>idle.err & idle=$!
+timeout 90 purlin profile --quiet --torch daemon -o plain.plprof -- "$python" "$script" train 30 256 >plain.out 2>plain.err & plain=$!
+timeout 90 purlin profile --quiet --torch daemon --idle -o idle.plprof -- "$python" "$script" train 30 256 >idle.out 2>idle.err & idle=$!
 program() { pgrep -P "$(pgrep -P "$idle" -x purlin || echo "$idle")" -f "torch_hook.py train"; }
 for _ in $(seq 150); do pid=$(program) && break; sleep 0.1; done
 [ -n "${pid:-}" ] || { cat idle.err; fail "the program did not start"; }

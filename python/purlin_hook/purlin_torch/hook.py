@@ -330,7 +330,7 @@ class Hook:
         window = self._new_window("time", answer)
         self._on_its_thread(window, lambda: self._start(window, everywhere))
         window.start_ns = time.time_ns()
-        self._wake.wait(self.settings.window_s)
+        self._wake.wait(answer.length_s(self.settings.window_s))
         self._wake.clear()
         window.end_ns = time.time_ns()
         if window.given_up:

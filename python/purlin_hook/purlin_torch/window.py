@@ -156,19 +156,26 @@ class Own:
 
 
 class CaptureAnswer:
-    """Whether Purlin's own capture needs CUPTI after a trace. It does where that is not known."""
+    """Whether Purlin's own capture needs CUPTI after a trace, and how much there is to record.
+
+    It needs CUPTI where that is not known.
+    """
 
     PATIENCE_S = 1.5
+    MOST_RECORDS, SHORTEST_S = 10000, 0.1
 
     def __init__(self, folder):
         self.folder = folder
         self.keeps_cupti = True
+        self.records_per_s = 0
         self.done = False
         self.began = time.perf_counter_ns()
 
     def ask(self):
         try:
-            self.keeps_cupti = self._state() not in ("ended", "launch_bound", "stopped", "absent")
+            said = self._status()
+            self.keeps_cupti = bool(said.get("needs_cupti", True))
+            self.records_per_s = float(said.get("records_per_s", 0))
         except Exception:
             pass
         self.done = True
@@ -176,18 +183,24 @@ class CaptureAnswer:
     def is_over(self, now):
         return self.done or now - self.began > self.PATIENCE_S * 1e9
 
-    def _state(self):
+    def length_s(self, longest):
+        """Of a trace by time: the program stands still while it is saved, as long as it has records."""
+        if self.records_per_s * longest <= self.MOST_RECORDS:
+            return longest
+        return min(longest, max(self.SHORTEST_S, self.MOST_RECORDS / self.records_per_s))
+
+    def _status(self):
         name = "control-%d" % os.getpid()
         if not os.path.exists(os.path.join(self.folder, name)):
             injected = os.environ.get("CUDA_INJECTION64_PATH", "")
-            return "absent" if injected.endswith("libpurlin_cuda.so") else "unknown"
+            return {"needs_cupti": False} if injected.endswith("libpurlin_cuda.so") else {}
         folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
         try:  # by the descriptor: the path of a socket is short
             with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
                 connection.settimeout(self.PATIENCE_S)
                 connection.connect("/proc/self/fd/%d/%s" % (folder, name))
                 connection.send(b"purlin-control/1 status\n")
-                return json.loads(connection.recv(4096).decode()).get("state")
+                return json.loads(connection.recv(4096).decode())
         finally:
             os.close(folder)
 

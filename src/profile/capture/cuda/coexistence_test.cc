@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // CUDA's whole capture in one program with its CUPTI (tests/programs/fake_cupti.cc) and clients of
 // it, so that a thread sanitizer sees all of them. There is one capture per process, with the
-// environment of its begin. So where several tests are to run, each runs in a process of its own.
+// environment of its begin. So where several tests are to run, each runs in a separate process.
 #include <cupti.h>
 #include <gtest/gtest.h>
 
