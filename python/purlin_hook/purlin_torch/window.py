@@ -158,7 +158,7 @@ class Own:
 class CaptureAnswer:
     """Whether Purlin's own capture needs CUPTI after a trace, and how much there is to record.
 
-    It needs CUPTI where that is not known.
+    Without an answer in time the options of the run decide.
     """
 
     PATIENCE_S = 1.5
@@ -166,7 +166,7 @@ class CaptureAnswer:
 
     def __init__(self, folder):
         self.folder = folder
-        self.keeps_cupti = True
+        self.keeps_cupti = records_to_the_end(os.environ.get)
         self.records_per_s = 0
         self.done = False
         self.began = time.perf_counter_ns()
@@ -174,7 +174,7 @@ class CaptureAnswer:
     def ask(self):
         try:
             said = self._status()
-            self.keeps_cupti = bool(said.get("needs_cupti", True))
+            self.keeps_cupti = bool(said.get("needs_cupti", self.keeps_cupti))
             self.records_per_s = float(said.get("records_per_s", 0))
         except Exception:
             pass
@@ -192,8 +192,8 @@ class CaptureAnswer:
     def _status(self):
         name = "control-%d" % os.getpid()
         if not os.path.exists(os.path.join(self.folder, name)):
-            injected = os.environ.get("CUDA_INJECTION64_PATH", "")
-            return {"needs_cupti": False} if injected.endswith("libpurlin_cuda.so") else {}
+            injected = os.environ.get("CUDA_INJECTION64_PATH", "")  # another tool's needs it
+            return {"needs_cupti": injected != "" and not injected.endswith("libpurlin_cuda.so")}
         folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
         try:  # by the descriptor: the path of a socket is short
             with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
@@ -203,6 +203,16 @@ class CaptureAnswer:
                 return json.loads(connection.recv(4096).decode())
         finally:
             os.close(folder)
+
+
+def records_to_the_end(variable):
+    """By the options of `purlin profile`."""
+    return (
+        variable("PURLIN_FULL") == "1"
+        or variable("PURLIN_WINDOWS") in ("1", "on")
+        or variable("PURLIN_STALLS", "0") not in ("", "0")
+        or any(variable(name) for name in ("PURLIN_WINDOW", "PURLIN_COUNTERS"))
+    )
 
 
 def compress(raw, place):
