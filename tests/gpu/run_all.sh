@@ -12,12 +12,13 @@ mkdir -p "$logs"
 nvidia-smi >/dev/null 2>&1 || { echo "test-gpu: no NVIDIA GPU on this machine (nvidia-smi fails)" >&2; exit 2; }
 passed=0 failed=0
 run() {  # NAME COMMAND…
-  local name=$1 began=$SECONDS
+  local name=$1 began=$SECONDS code=0
   shift
-  if timeout -k 5 "${LIMIT:-300}" "$@" >"$logs/$name.log" 2>&1; then
+  timeout -k 5 "${LIMIT:-300}" "$@" >"$logs/$name.log" 2>&1 || code=$?
+  if [ "$code" -eq 0 ]; then
     passed=$((passed + 1)); echo "ok      $name ($((SECONDS - began)) s)"
   else
-    failed=$((failed + 1)); echo "FAILED  $name (exit $?, $((SECONDS - began)) s)"; tail -25 "$logs/$name.log" | sed 's/^/        /'
+    failed=$((failed + 1)); echo "FAILED  $name (exit $code, $((SECONDS - began)) s)"; tail -25 "$logs/$name.log" | sed 's/^/        /'
   fi
 }
 [ $# -gt 0 ] || { cd "$here" && set -- [a-z]*_gpu.sh; }
