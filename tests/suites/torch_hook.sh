@@ -65,9 +65,11 @@ assert not records_to_the_end({"PURLIN_FULL": "0", "PURLIN_WINDOWS": "auto", "PU
 for name, value in {"FULL": "1", "WINDOWS": "on", "WINDOW": "1@7", "STALLS": "5", "COUNTERS": "memory"}.items():
     assert records_to_the_end({"PURLIN_" + name: value}.get), name
 # --- a trace by time is as short as its launches are many
-assert asked.length_s(1) == 1
+assert asked.length_s(1) == 1 and asked.steps(10, 50_000_000) == 10
 asked.records_per_s = 40_000
 assert asked.length_s(1) == 0.25 and asked.length_s(0.2) == 0.2
+assert [asked.steps(10, each) for each in (20_000_000, 50_000_000, 1_000_000_000)] == [10, 5, 3]
+assert asked.steps(2, 1_000_000_000) == 2
 asked.records_per_s = 1e6
 assert asked.length_s(1) == 0.1
 

@@ -108,7 +108,7 @@ class Window:
         self.closed = 0
         self.own_ns = self.export_ns = 0  # inside calls that start, step and stop; that save
         self.rounds = 0
-        self.steps = 0
+        self.steps = self.wanted = 0
         self.usual_ns = 0  # a step before
         self.keeps_cupti = True
         self.given_up = ""  # the reason
@@ -162,7 +162,7 @@ class CaptureAnswer:
     """
 
     PATIENCE_S = 1.5
-    MOST_RECORDS, SHORTEST_S = 10000, 0.1
+    MOST_RECORDS, SHORTEST_S, FEWEST_STEPS = 10000, 0.1, 3
 
     def __init__(self, folder):
         self.folder = folder
@@ -188,6 +188,13 @@ class CaptureAnswer:
         if self.records_per_s * longest <= self.MOST_RECORDS:
             return longest
         return min(longest, max(self.SHORTEST_S, self.MOST_RECORDS / self.records_per_s))
+
+    def steps(self, most, usual_ns):
+        """The same of a trace by steps."""
+        records = self.records_per_s * usual_ns * 1e-9
+        if records * most <= self.MOST_RECORDS:
+            return most
+        return min(most, max(self.FEWEST_STEPS, int(self.MOST_RECORDS / records)))
 
     def _status(self):
         name = "control-%d" % os.getpid()

@@ -428,8 +428,7 @@ std::string CollectorScheduler::control(Ownership& ownership, const ControlReque
   if (waiting_window_ns_ > 0) answer.integer("waiting_window_ns", waiting_window_ns_);
   if (!opens_anyway && opens_again(now)) answer.text("warning", kThreadsText);
   return answer.raw("needs_cupti", needs_cupti(now) ? "true" : "false")
-      .real("records_per_s",
-            controller_.launches_per_s_at_work() + controller_.nodes_per_s_at_work())
+      .real("records_per_s", controller_.records_per_s())
       .real("budget", controller_.budget())
       .real("governed_ns", totals.governed_ns)
       .real("recorded_ns", totals.recorded_ns)
