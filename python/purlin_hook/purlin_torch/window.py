@@ -194,7 +194,7 @@ class CaptureAnswer:
         records = self.records_per_s * usual_ns * 1e-9
         if records * most <= self.MOST_RECORDS:
             return most
-        return min(most, max(self.FEWEST_STEPS, int(self.MOST_RECORDS / records)))
+        return min(most, max(self.FEWEST_STEPS, round(self.MOST_RECORDS / records)))
 
     def _status(self):
         name = "control-%d" % os.getpid()
