@@ -82,9 +82,7 @@ void note_end(Profile& profile, const TorchNote& note) {
 void add_trace(Profile& profile, const TorchNote& note, const Profile& trace) {
   const TraceMerge merge = merge_trace(profile, trace, note.pid);
   profile.coverage.overhead_ns += note.cost_ns;
-  const std::string length = note.end_ns > note.start_ns
-                                 ? format_ns(static_cast<double>(note.end_ns - note.start_ns))
-                                 : std::string("some time");
+  const std::string length = format_ns(static_cast<double>(note.end_ns - note.start_ns));
   const std::string seen =
       note.mode == "steps" ? fmt::format("{} ({})", counted(note.steps, "step"), length) : length;
   const std::string cost =
