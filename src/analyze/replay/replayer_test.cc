@@ -104,6 +104,27 @@ TEST(Replay, TheFirstStepIsLeftOut) {
   EXPECT_GT(window.time.begin, profile.timeline.activities.front().start_ns);
 }
 
+// Nobody recorded what lies between two traces of one program.
+TEST(Replay, TheTimeBetweenTwoTracesIsInNoWindow) {
+  Profile profile = machine_program(kDeviceBound);
+  const std::int64_t whole = choose_window(profile, analyze_timeline(profile)).time.length();
+  const std::int64_t late = 100 * whole;
+  Timeline& timeline = profile.timeline;
+  const auto repeat = [late](auto& records) {
+    auto later = records;
+    for (auto& record : later) record.start_ns += late;
+    records.insert(records.end(), later.begin(), later.end());
+  };
+  const auto calls = static_cast<std::uint32_t>(timeline.calls.size());
+  const std::size_t first = timeline.activities.size();
+  repeat(timeline.activities), repeat(timeline.calls), repeat(timeline.ranges);
+  for (std::size_t i = first; i < timeline.activities.size(); ++i)
+    timeline.activities[i].call += calls;
+  const ReplayWindow window = choose_window(profile, analyze_timeline(profile));
+  EXPECT_GE(window.steps, kProgramSteps - 1);
+  EXPECT_LT(window.time.length(), 2 * whole);
+}
+
 TEST(Replay, NoChangeSavesNothing) {
   const Profile profile = machine_program(kDeviceBound);
   const Replayer replayer = replayer_of(profile);

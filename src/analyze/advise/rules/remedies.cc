@@ -76,7 +76,8 @@ constexpr Remedy kRemedies[] = {
      "what relied on zeros reads what was there before: run compute-sanitizer --tool initcheck"},
     {"pin_memory", "Copy from pinned memory", kMemoryEfficiency, kMemory, "host", "hours", "low",
      kAny, "application",
-     "PyTorch: DataLoader(pin_memory=True) and .to(device, non_blocking=True)|"
+     "PyTorch: DataLoader(pin_memory=True) and .to(device, non_blocking=True); results: "
+     "buffer.copy_(y, non_blocking=True) into one pinned buffer instead of y.cpu()|"
      "CUDA: cudaMallocHost or cudaHostRegister for the host's buffers|"
      "HIP: hipHostMalloc for the host's buffers|"
      "OpenCL: a CL_MEM_ALLOC_HOST_PTR buffer that stays mapped is the host's side of the copies",

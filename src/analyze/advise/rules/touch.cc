@@ -23,8 +23,16 @@ void touch_product(const Problem& problem, Touch& out) {
   if (out.m <= 0 || out.columns <= 0 || out.depth <= 0) return;
   out.kind = TouchKind::kProduct;
   out.n = out.out = out.batch * out.m * out.columns;
+  out.weights = out.batch * out.depth * out.columns;
   out.read = out.in_size * out.batch * out.depth * (out.m + out.columns);
   out.written = out.in_size * out.out;
+}
+
+void touch_convolution(const Problem& problem, Touch& out) {
+  const auto factor = [&](std::string_view name) { return std::max(1.0, extent(problem, name)); };
+  out.columns = extent(problem, "K");
+  out.weights = out.columns * extent(problem, "C") / factor("groups") * factor("R") * factor("S") *
+                factor("T");
 }
 
 void touch_pointwise(const Problem& problem, Touch& out) {
@@ -80,6 +88,7 @@ Touch touch_of(const KernelRow& row, const KernelStat& stat) {
     touch_norm(problem, out);
   } else {
     out.kind = TouchKind::kOther;
+    if (c == "conv") touch_convolution(problem, out);
   }
   out.compares = out.kind == TouchKind::kPointwise && out.out_size() < out.in_size;
   return out;

@@ -33,6 +33,7 @@ struct Touch {
   double in_size = 0;  // bytes of an element that is read
   double read = 0, written = 0;                     // bytes of a launch
   double batch = 1, m = 0, columns = 0, depth = 0;  // products
+  double weights = 0;  // elements of a product's second operand, or of a convolution's filters
   bool backward = false;
   bool compares = false;  // writes one byte an element
   double out_size() const { return out > 0 ? written / out : 0; }
