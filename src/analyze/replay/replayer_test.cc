@@ -349,6 +349,27 @@ TEST(Replay, TheRecorderIsNotTakenOffTheLoadingOfInput) {
   EXPECT_NEAR(replayer.quality().baseline_ns.low / replayer.quality().recorded_ns, 1, 0.02);
 }
 
+// Its cost is that of the ops it records: a long op of the host, or Python between two, has none.
+TEST(Replay, TheRecorderIsNotTakenOffLongOpsOfTheHost) {
+  const auto share = [](int ops) {
+    Machine m;
+    m.builder.profile.source = "kineto";
+    for (int step = 0; step < kProgramSteps; ++step) {
+      m.step(step);
+      for (int i = 0; i < ops; ++i)
+        m.builder.op("aten::sort", m.host(1) + i * (900'000 / ops), 900'000 / ops);
+      m.work(900'000);
+      m.launch("a", 20'000);
+      m.wait();
+    }
+    const Profile& profile = m.finish();
+    const ReplayQuality& q = replayer_of(profile).quality();
+    return q.baseline_ns.mid / q.recorded_ns;
+  };
+  EXPECT_GT(share(1), 0.97);
+  EXPECT_NEAR(share(200), 1 / 1.55, 0.05);
+}
+
 // Records are foreign: a name may be out of range.
 TEST(Replay, AnUnknownNameDoesNoHarm) {
   Profile profile = machine_program(kHostBound);

@@ -38,7 +38,7 @@ constexpr std::string_view kForward[] = {
 constexpr std::string_view kBackward = "autograd::engine::evaluate_function";
 // Of the host's time between the start of a node of the backward pass and the last op that it
 // computes again. It is the checkpoint's own: hooks, random states, a second graph.
-constexpr Interval3 kHostLeft = {1, 0.5, 0.1};
+constexpr Interval3 kHostLeft = {0.5, 0.1, 0};
 constexpr double kMuchMemory = 0.10;  // of the device's, by one step's activations
 constexpr double kMostParents = 64;
 constexpr double kBusyForward = 0.6, kIdleForward = 0.3;  // shares of the roofs
