@@ -7,8 +7,8 @@ namespace purlin::analyze {
 namespace {
 
 constexpr double kLeastOwn = 0.2;  // of a recorded time is the program's
-// What a recorder of ops adds to the host's time is no more than so much for each op and call: a
-// long op on the host itself, or Python between two ops, is not slowed. 50 pairs on an H100 whose
+// A recorder of ops adds no more than so much to the host's time for each op and call. A long op on
+// the host itself is not slowed, and Python between two ops neither. 50 pairs on an H100 whose
 // host sets the pace: 1.9 us an event in the median, 4.4 at 90 %.
 constexpr double kMostOfOp = 5'000;
 

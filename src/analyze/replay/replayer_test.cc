@@ -104,7 +104,7 @@ TEST(Replay, TheFirstStepIsLeftOut) {
   EXPECT_GT(window.time.begin, profile.timeline.activities.front().start_ns);
 }
 
-// Nobody recorded what lies between two traces of one program.
+// The time between two traces of one program was not recorded.
 TEST(Replay, TheTimeBetweenTwoTracesIsInNoWindow) {
   Profile profile = machine_program(kDeviceBound);
   const std::int64_t whole = choose_window(profile, analyze_timeline(profile)).time.length();

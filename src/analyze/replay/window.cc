@@ -25,7 +25,7 @@ double quantile(const std::vector<double>& sorted, double q) {
 }
 
 // The longest run of steps without an outlier, neither a step nor the time to the next one: between
-// two traces of one program lies time that nobody recorded.
+// two traces of one program lies time that was not recorded.
 std::pair<std::size_t, std::size_t> even_run(const std::vector<StepTime>& steps, std::size_t first,
                                              double median) {
   std::pair<std::size_t, std::size_t> best{first, first};

@@ -53,7 +53,7 @@ class LaunchList {
   enum class Kind : std::uint8_t { kKernel, kCopy, kGraph };
   using Key = std::pair<Kind, std::uint64_t>;
 
-  // The op around the call that no other op is around; the call itself where there is none.
+  // The outermost op around the call; without ops the call itself.
   Interval outermost(const Call& call) const {
     Interval out = interval_of(call);
     constexpr int kDeepest = 64;
@@ -63,7 +63,7 @@ class LaunchList {
     return out;
   }
   // In the order of the calls of a process: what lies between one launching op and the next. A
-  // thread of its own for the backward pass goes on where the forward pass ends.
+  // separate thread for the backward pass goes on where the forward pass ends.
   void find_pauses() {
     std::vector<Launch*> by_call;
     for (Launch& launch : launches)

@@ -56,6 +56,7 @@ constexpr Remedy kRemedies[] = {
      "hours", "low", kAny, "application",
      "PyTorch: no .item(), .cpu(), print(tensor) or torch.cuda.synchronize() in the step; "
      "torch.cuda.set_sync_debug_mode(\"warn\") names the lines|"
+     "JAX: block_until_ready() once for many steps, or jax.lax.fori_loop over several steps|"
      "CUDA: cudaMemcpyAsync with pinned memory and events instead of cudaDeviceSynchronize|"
      "HIP: hipMemcpyAsync with pinned memory and events instead of hipDeviceSynchronize|"
      "OpenCL: non-blocking reads and maps with events instead of clFinish or CL_TRUE",

@@ -49,14 +49,14 @@ constexpr Interval3 kUnknownShape = {0.95, 0.5, 0.15}, kFewBlocks = {1, 0.9, 0.5
 constexpr std::size_t kInOneKernel = 16;  // launches at most, that become one
 constexpr double kCompiledMemory = 0.7;   // of the bandwidth; high: the target
 // What the host takes for a compiled step, of its time outside of the optimizer. Compiled code
-// saves the dispatch of the ops between the launches of libraries; its own cost (guards, the run
-// time of the graph, the hooks of its backward pass) is that of the launches that stay. So it pays
-// where many ops are between them. Ten programs on an H100 (bench/results/advice_pairs.md):
-// training small networks, 9 and 15 ops a launch, became slower (1.1 and 1.3); 31 and 33 took 0.70
-// and 0.76.
+// saves the dispatch of the ops between the launches of libraries. Its own cost is that of the
+// launches that stay: guards, the run time of the graph, hooks of the backward pass. So it pays
+// with many ops between them. Ten programs on an H100 (bench/results/advice_pairs.md): training
+// small networks with 8 and 9 ops a launch became slower (1.1 and 1.3); 20 and 21 ops took 0.70 and
+// 0.76.
 constexpr Interval3 kHostTaken = {0.85, 0.5, 0.3};
 constexpr Interval3 kHostTakenTraining = {1.1, 0.75, 0.5}, kHostTakenFewOps = {1.45, 1.15, 0.85};
-constexpr double kManyOps = 13;  // for each launch of a library
+constexpr double kManyOps = 13;       // for each launch of a library
 constexpr double kLeastShare = 0.03;  // of the unit
 
 class Compile {
