@@ -42,6 +42,10 @@ double idle_before_a_step(const Facts& facts) {
 
 void add_between_steps_rule(HostView& view) {
   if (view.unit.kind != "step" || view.facts.exposure.known) return;
+  const auto& known = view.advice.interventions;
+  if (std::any_of(known.begin(), known.end(),
+                  [](const Intervention& one) { return one.id == "remove_syncs"; }))
+    return;
   const double border = std::min(idle_before_a_step(view.facts), view.length - view.unit.busy_ns);
   const double idle = view.length - view.unit.busy_ns;
   if (border < kLongBorder * view.length || border < kMostOfTheIdle * idle) return;
