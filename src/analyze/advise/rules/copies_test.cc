@@ -85,5 +85,40 @@ TEST(Copies, FiltersOfConvolutionsAreCastOnce) {
       nullptr);
 }
 
+KernelRow convolution() {
+  return advised_row(
+      "sm90_xmma_fprop_implicit_gemm_f16f16_f16f32_f32_nhwckrsc_nhwc_tilesize64x64x64",
+      "aten::cudnn_convolution", "N=32,C=64,H=112,W=112,K=64,R=3,S=3,P=112,Q=112", "f16");
+}
+
+TEST(Convolutions, HaveAnEpilogueToo) {
+  const auto advice_of = [](const char* shape) {
+    return Program()
+        .steps(kSteps,
+               [shape](Program& program) {
+                 program.kernel(convolution(), 60'000);
+                 program.kernel(functor("Add", shape, "f16"), 60'000);
+                 program.kernel(functor("Clamp", shape, "f16"), 30'000);
+               })
+        .advice();
+  };
+  EXPECT_NEAR(share_of(advice_of("n=25690112,inputs=1"), "fuse_epilogue").mid, 0.57, 0.04);
+  EXPECT_EQ(find(advice_of("n=1605632,inputs=1"), "fuse_epilogue"), nullptr);
+}
+
+TEST(Fills, OfKernelsCountAsWell) {
+  const auto advice_of = [](double ns) {
+    return Program()
+        .steps(kSteps,
+               [ns](Program& program) {
+                 program.kernel(functor("Fill", "n=67108864,inputs=0"), ns);
+                 program.kernel(functor("Add", "n=67108864,inputs=1"), 200'000);
+               })
+        .advice();
+  };
+  EXPECT_NEAR(share_of(advice_of(100'000), "remove_fills").mid, 0.5 * 100 / 300, 0.02);
+  EXPECT_EQ(find(advice_of(5'000), "remove_fills"), nullptr);
+}
+
 }  // namespace
 }  // namespace purlin::analyze

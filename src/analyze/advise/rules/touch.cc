@@ -30,9 +30,17 @@ void touch_product(const Problem& problem, Touch& out) {
 
 void touch_convolution(const Problem& problem, Touch& out) {
   const auto factor = [&](std::string_view name) { return std::max(1.0, extent(problem, name)); };
+  const double filter = factor("R") * factor("S") * factor("T");
   out.columns = extent(problem, "K");
-  out.weights = out.columns * extent(problem, "C") / factor("groups") * factor("R") * factor("S") *
-                factor("T");
+  out.depth = extent(problem, "C") / factor("groups") * filter;
+  out.weights = out.columns * out.depth;
+  if (problem["gradients"] > 0 || problem["transposed"] > 0) return;
+  out.m = extent(problem, "N") * factor("Z") * extent(problem, "P") * extent(problem, "Q");
+  out.n = out.out = out.m * out.columns;
+  const double image = extent(problem, "N") * extent(problem, "C") * factor("D") *
+                       extent(problem, "H") * extent(problem, "W");
+  out.read = out.in_size * (image + out.weights);
+  out.written = out.in_size * out.out;
 }
 
 void touch_pointwise(const Problem& problem, Touch& out) {

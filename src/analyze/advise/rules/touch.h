@@ -47,6 +47,10 @@ struct Touch {
     return kind == TouchKind::kPointwise || kind == TouchKind::kReduction ||
            kind == TouchKind::kNorm;
   }
+  // A product, or a forward convolution: m is its images' positions, columns its filters.
+  bool multiplies() const {
+    return kind == TouchKind::kProduct || (kind == TouchKind::kOther && weights > 0 && n > 0);
+  }
   // Whether an operand or the result of a product has that many elements.
   bool holds(double elements) const {
     return kind == TouchKind::kProduct &&

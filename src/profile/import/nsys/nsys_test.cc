@@ -376,7 +376,7 @@ TEST(Nsys, FailedLaunchesNameTheirError) {
   std::string failures;
   for (const CoverageNote& note : profile.coverage.notes)
     if (note.cause == "launches_failed")
-      failures += fmt::format("{:.0f} {}\n", note.count, note.text.substr(0, 50));
+      failures += fmt::format("{:.0f} {}\n", note.count, note.text.substr(0, 60));
   EXPECT_NE(failures.find("2 launches returned cudaErrorInvalidConfiguration (9)"),
             std::string::npos)
       << failures;

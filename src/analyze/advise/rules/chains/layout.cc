@@ -81,13 +81,13 @@ class Layouts {
   void place(std::uint32_t activity) {
     const KernelStat& kernel = walk_.stat(activity);
     const std::string_view c = kernel.name.op_class;
+    if (c == "conv") convolutions_ += walk_.duration(activity);
     const bool copy = c == "copy" || c == "layout";
     const Touch& touch = walk_.touch(activity);
     const bool clone = copy && touch.kind == TouchKind::kPointwise && touch.read == touch.written;
     // A clone may go also where a fusion would take it along.
     if (walk_.taken(activity) && !(clone && !between_layouts(kernel))) return;
     if (walk_.taken(activity)) in_chains_ += walk_.duration(activity);
-    if (c == "conv") convolutions_ += walk_.duration(activity);
     if (between_layouts(kernel)) {
       conversions_.push_back(activity);
     } else if (copy) {
