@@ -254,6 +254,9 @@ TEST(Replay, AReplacedGroupIsOneLaunch) {
   const Interval3 share = replayer.saving(change).share;
   EXPECT_LE(share.low, 0.3);
   EXPECT_GE(share.high, 0.7);
+  // A later change of the kernels that are gone does nothing.
+  change.edits.emplace_back(edit::Scale{Affected::of_row(0), {0.1, 0.1, 0.1}});
+  EXPECT_NEAR(share_saved(replayer, change), 0.5, 0.02);
 }
 
 TEST(Replay, AGraphLeavesItsLaunchAndItsGaps) {
