@@ -184,7 +184,7 @@ class RoundFinder {
     if (best < kMinScore) return out;
     for (auto group = by_rounds.rbegin(); group != by_rounds.rend(); ++group) {
       if (scores[group->first] < best - kEqualScores) continue;
-      const Anchor& anchor = after_longest_pause(group->second);
+      const Anchor& anchor = best_begin(by_rounds, group->first);
       if (anchor.distance < 2) return out;  // one kernel again and again is no round
       out.windows = windows_of(anchor);
       out.launches = anchor.distance;
@@ -247,6 +247,16 @@ class RoundFinder {
     return *std::max_element(group.begin(), group.end(), [](const Anchor& a, const Anchor& b) {
       return std::pair(a.pause_ns, a.idle_ns) < std::pair(b.pause_ns, b.idle_ns);
     });
+  }
+
+  // A recording that begins within a round has one more of the tokens after that place.
+  static const Anchor& best_begin(const std::map<std::size_t, std::vector<Anchor>>& by_rounds,
+                                  std::size_t rounds) {
+    const Anchor& most = after_longest_pause(by_rounds.at(rounds));
+    const auto fewer = by_rounds.find(rounds - 1);
+    if (fewer == by_rounds.end()) return most;
+    const Anchor& other = after_longest_pause(fewer->second);
+    return other.distance == most.distance && other.pause_ns > most.pause_ns ? other : most;
   }
 
   // How often a token occurs in a round: rounds with that number, and their time of the token.

@@ -187,6 +187,7 @@ TEST(Rounds, BeginWhereTheHostPausesMost) {
   for (int round = 0; round < 12; ++round) {
     host += 3'000;
     for (const char* name : {"first", "second", "third"}) {
+      if (round == 0 && name[0] == 'f') continue;  // recorded from within a round on
       builder.op(std::string("aten::") + name, host, 900);
       builder.kernel(name, device, 50'000, builder.launch(host + 500, 200));
       builder.profile.timeline.calls.back().op =
