@@ -4,6 +4,7 @@
 #include "base/time.h"
 #include "fleet/analysis/compare.h"
 #include "fleet/analysis/documents.h"
+#include "fleet/analysis/roofs.h"
 #include "fleet/analysis/slower.h"
 #include "fleet/analysis/stragglers.h"
 #include "fleet/answers.h"
@@ -79,10 +80,11 @@ Status top(store::Reader& reader, const Question& question, Json& json) {
   json.set("gpu_s", found.sum_ns * 1e-9);
   json.set("launches", found.launches);
   json.set("kernel_count", found.kernels_in_all);
-  Json kernels = Json::array();
+  Json kernels = Json::array(), of_80_percent;
   double before = 0;
   for (const store::KernelTotal& one : found.kernels) {
     before += one.share;
+    if (of_80_percent.is_null() && before >= 0.8 - 1e-12) of_80_percent = kernels.size() + 1;
     kernels.push(Json::object({{"kernel", one.kernel},
                                {"raw_kernel", one.raw_kernel},
                                {"role", one.role},
@@ -95,6 +97,7 @@ Status top(store::Reader& reader, const Question& question, Json& json) {
                                {"p95_ns", one.p95_ns}}));
   }
   json.set("kernels", std::move(kernels));
+  json.set("kernels_with_80_percent", std::move(of_80_percent));
   add_roles(found, json);
   return add_coverage(reader, question.filter, json);
 }
@@ -235,6 +238,18 @@ Status stragglers(store::Reader& reader, const Question& question, Json& json) {
   return add_coverage(reader, question.filter, json);
 }
 
+Status roofs(store::Reader& reader, const Question& question, Json& json) {
+  PURLIN_ASSIGN(const std::size_t limit,
+                parse_limit(value_of(question.query, "limit"), kTopByDefault, kMostTop));
+  const std::string& by = value_of(question.query, "by");
+  if (!by.empty() && by != "kernel" && by != "shape")
+    return error(Code::kInvalid, "'by' is kernel or shape");
+  PURLIN_ASSIGN(const std::vector<analysis::Cell> cells, read_totals(reader, question.filter));
+  const auto rows = by == "shape" ? analysis::RoofsBy::kShape : analysis::RoofsBy::kKernel;
+  json.set("roofs", analysis::to_json(analysis::find_roofs(cells, rows, limit)));
+  return add_coverage(reader, question.filter, json);
+}
+
 Endpoint query(StoreGate& gate, Clock& clock, std::string_view name, std::string_view path,
                std::string_view schema, std::string_view summary, std::vector<Parameter> parameters,
                Answerer answer) {
@@ -267,6 +282,11 @@ std::vector<Endpoint> query_endpoints(StoreGate& gate, Clock& clock) {
   return {
       query(gate, clock, "top", "/v1/query/top", "purlin.fleet.top/1",
             "Kernels by GPU time, with roles", {{"limit", "integer", "50 by default"}}, top),
+      query(gate, clock, "roofs", "/v1/query/roofs", "purlin.fleet.roofs/1",
+            "What bounds kernels, and how near they come to it",
+            {{"limit", "integer", "50 by default"},
+             {"by", "string", "kernel, or shape: a row for each shape, type and GPU model"}},
+            roofs),
       query(gate, clock, "history", "/v1/query/history", "purlin.fleet.history/1",
             "Durations over time", {step, {"by", "string", "dimensions, with commas between"}},
             history),
