@@ -59,7 +59,7 @@ export function date(text: string | undefined): string {
 export const reason = (error: unknown) => String((error as Error)?.message ?? error);
 export const base = (path: string) => path.split(" ").map((p) => p.replace(/^.*\/(?=[^/])/, "")).join(" ");
 export const moment = (value: number) => `${(value / 1e6).toFixed(4)} ms`;
-export const plural = (n: number, word: string) => `${count(n)} ${word}${n === 1 ? "" : "s"}`;
+export const plural = (n: number, word: string, many = word + "s") => `${count(n)} ${n === 1 ? word : many}`;
 
 // What a figure means, shown when it is pointed at.
 export const meanings: Record<string, string> = {

@@ -17,6 +17,11 @@ export function filters(): Record<string, string> {
   for (const d of dimensions) if (q[d]) out[d] = q[d];
   return out;
 }
+// The two halves of the chosen time, in whole hours.
+export function halvesOf(begin: string): { begin: string; end: string }[] {
+  const days = { "-1d": 1, "-30d": 30 }[begin] ?? 7, hour = 36e5, now = Math.floor(Date.now() / hour) * hour, at = (ago: number) => new Date(now - ago * 24 * hour).toISOString().replace(".000", "");
+  return [{ begin: at(days), end: at(days / 2) }, { begin: at(days / 2), end: at(0) }];
+}
 // Of the URL, without those of a view.
 export function kept(): Record<string, string> {
   const q = place.value.query;
@@ -45,7 +50,7 @@ export function Coverage(props: { coverage: any }) {
   if (!c) return null;
   const thin = c.seen_share != null && c.seen_share < 0.5;
   return <Notice tone={thin || c.lost_share > 0.01 ? "warn" : "info"}>
-    {f.plural(c.nodes, "node")}, {f.plural(c.devices, "device")}; {c.seen_share == null ? "the recorded share is not known" : `${f.percent(c.seen_share)} of the busy time was recorded`}; {f.plural(c.launches_lost, "launch").replace("launchs", "launches")} lost{c.lost_share > 0 ? ` (${f.percent(c.lost_share, 2)})` : ""}; capture took {seconds(c.overhead_s)}{c.busy_s > 0 ? `, ${f.percent(c.overhead_s / c.busy_s, 2)} of the busy time` : ""}{c.bad_timestamps ? `; ${f.count(c.bad_timestamps)} records had a wrong clock` : ""}{(c.why ?? []).length ? `; ${c.why.map((w: any) => (typeof w === "string" ? w : w.why ?? "")).join("; ")}` : ""}.
+    {f.plural(c.nodes, "node")}, {f.plural(c.devices, "device")}; {c.seen_share == null ? "the recorded share is not known" : `${f.percent(c.seen_share)} of the busy time was recorded`}; {f.plural(c.launches_lost, "launch", "launches")} lost{c.lost_share > 0 ? ` (${f.percent(c.lost_share, 2)})` : ""}; capture took {seconds(c.overhead_s)}{c.busy_s > 0 ? `, ${f.percent(c.overhead_s / c.busy_s, 2)} of the busy time` : ""}{c.bad_timestamps ? `; ${f.count(c.bad_timestamps)} records had a wrong clock` : ""}{(c.why ?? []).length ? `; ${c.why.map((w: any) => (typeof w === "string" ? w : w.why ?? "")).join("; ")}` : ""}.
   </Notice>;
 }
 

@@ -4,7 +4,7 @@ import { useMemo } from "preact/hooks";
 import { axis, Chart, color, logAxis, wholeNumbers } from "../chart";
 import * as f from "../format";
 import type { ProfileData } from "../profile";
-import { Bound, Empty, hue, Meter, Section, ShareBar, Spark, Stat } from "../ui";
+import { Bound, Empty, First, hue, Meter, Section, ShareBar, Spark, Stat } from "../ui";
 import { link } from "../url";
 import { Advised } from "./advice";
 import { Elsewhere } from "./elsewhere";
@@ -56,16 +56,16 @@ function Stalls(props: { stalls: any }) {
   const s = props.stalls;
   return (
     <Section title="Why warps wait" note={s.samples ? `${f.count(s.samples)} samples` : "from counters of warp states"}>
-      <table class="plain"><thead><tr><th class="left">reason</th><th>of stalled</th><th class="left">meaning</th></tr></thead><tbody>
-        {s.reasons.slice(0, 12).map((r: any) => <tr><td class="left">{f.words(r.reason)}</td><td><ShareBar value={r.stalled_share ?? r.share} /></td><td class="left faint">{r.meaning}</td></tr>)}
-      </tbody></table>
+      <First of={s.reasons as any[]} first={12} what="reason">{(shown) => <table class="plain"><thead><tr><th class="left">reason</th><th>of stalled</th><th class="left">meaning</th></tr></thead><tbody>
+        {shown.map((r) => <tr><td class="left">{f.words(r.reason)}</td><td><ShareBar value={r.stalled_share ?? r.share} /></td><td class="left faint">{r.meaning}</td></tr>)}
+      </tbody></table>}</First>
       {s.occupancy && <p class="note">{s.occupancy}</p>}
       {(s.sites ?? []).length > 0 && <>
         <h3>Where</h3>
-        <table class="plain"><thead><tr><th class="left">source</th><th>samples</th><th>share</th><th class="left">reasons</th></tr></thead><tbody>
-          {s.sites.slice(0, 15).map((x: any) => <tr><td class="left mono">{x.file ? `${x.file}:${x.line}` : `+0x${(x.offset ?? 0).toString(16)}`}</td><td>{f.count(x.samples)}</td><td><ShareBar value={x.share} /></td>
-            <td class="left faint">{(x.reasons ?? []).slice(0, 3).map((r: any) => `${f.words(r.reason)} ${f.count(r.samples)}`).join(", ")}</td></tr>)}
-        </tbody></table></>}
+        <First of={s.sites as any[]} first={15} what="place">{(shown) => <table class="plain"><thead><tr><th class="left">source</th><th>samples</th><th>share</th><th class="left">reasons</th></tr></thead><tbody>
+          {shown.map((x) => <tr><td class="left mono">{x.file ? `${x.file}:${x.line}` : `+0x${(x.offset ?? 0).toString(16)}`}</td><td>{f.count(x.samples)}</td><td><ShareBar value={x.share} /></td>
+            <td class="left faint">{(x.reasons ?? []).map((r: any) => `${f.words(r.reason)} ${f.count(r.samples)}`).join(", ")}</td></tr>)}
+        </tbody></table>}</First></>}
     </Section>
   );
 }

@@ -5,7 +5,7 @@ import * as f from "../format";
 import { index, numbered } from "../data";
 import { profile, type ProfileData } from "../profile";
 import { useWidth } from "../series";
-import { Again, Empty, Notice, Section, hue, useTried } from "../ui";
+import { Again, Empty, First, Notice, Section, hue, useTried } from "../ui";
 import { adjust, link, place } from "../url";
 
 interface Range { x0: number; x1: number; y0: number; y1: number } // log10
@@ -167,9 +167,9 @@ export function Roofline(props: { data: ProfileData }) {
         )}
       </Section>
       <Section title="The same as a table" class="wide">
-        <div class="scroll" tabIndex={0}><table class="plain"><thead><tr><th class="left">kernel</th><th>share</th><th>FLOP/B</th><th>FLOP/s</th><th>B/s</th><th class="left">ceiling</th><th>of roof</th><th class="left">work from</th></tr></thead><tbody>
-          {plotted.slice(0, 60).map((r) => <tr><td class="left"><i class={"dot " + hue(r.op_class)} /><a href={link("kernels", r.id)}>{r.label}</a></td><td>{f.percent(r.share)}</td><td>{f.digits(r.full.roof.intensity)}</td><td>{f.flops(r.full.roof.flops_per_s)}</td><td>{f.rate(r.full.roof.bytes_per_s)}</td><td class="left">{r.full.roof.ceiling}</td><td>{f.percent(r.utilization)}</td><td class="left faint">{f.words(r.full.provenance ?? "–")}</td></tr>)}
-        </tbody></table></div>
+        <First of={plotted} first={60} what="kernel">{(first) => <div class="scroll" tabIndex={0}><table class="plain"><thead><tr><th class="left">kernel</th><th>share</th><th>FLOP/B</th><th>FLOP/s</th><th>B/s</th><th class="left">ceiling</th><th>of roof</th><th class="left">work from</th></tr></thead><tbody>
+          {first.map((r) => <tr><td class="left"><i class={"dot " + hue(r.op_class)} /><a href={link("kernels", r.id)}>{r.label}</a></td><td>{f.percent(r.share)}</td><td>{f.digits(r.full.roof.intensity)}</td><td>{f.flops(r.full.roof.flops_per_s)}</td><td>{f.rate(r.full.roof.bytes_per_s)}</td><td class="left">{r.full.roof.ceiling}</td><td>{f.percent(r.utilization)}</td><td class="left faint">{f.words(r.full.provenance ?? "–")}</td></tr>)}
+        </tbody></table></div>}</First>
       </Section>
     </div>
   );
