@@ -61,7 +61,7 @@ export async function ofFleet({ test, open, accessible, url }) {
         await section(page, title).locator(".notice.warn").waitFor();
         assert.match(await section(page, title).innerText(), pattern);
       }
-      assert.match(await text(page), /Shapes[\s\S]*M=16384,N=4096[\s\S]*v1\.9/);
+      assert.match(await text(page), /Shapes[\s\S]*rows=16384,cols=4096[\s\S]*v1\.9/);
       await accessible(page, "fleet, parts of a kernel fail");
       faults.clear();
       await again(page, "Ask again");
@@ -69,7 +69,7 @@ export async function ofFleet({ test, open, accessible, url }) {
       // Its totals fail: the rest is still there. Few launches: its durations are hints.
       faults.set("query/top", 500);
       await page.reload();
-      await says(page, /Its totals: 500[\s\S]*Shapes[\s\S]*M=16384/);
+      await says(page, /Its totals: 500[\s\S]*Shapes[\s\S]*rows=16384/);
       faults.set("query/top", (t) => { t.kernels[0].recorded = 1; return t; });
       await again(page, "Ask again");
       await says(page, /Only 1 launch of it was recorded[\s\S]*≈ 180/);

@@ -347,7 +347,7 @@ await test("fleet", async () => {
     await page.locator(".shortlist.bad a", { hasText: "rms_norm_kernel" }).click();
     await page.locator(".mark.bad").first().waitFor({ state: "attached" });
     await page.waitForFunction(() => /v1\.8 → v1\.9/.test(document.querySelector(".series-chart").textContent) && !/Asking the server/.test(document.querySelector("main").innerText));
-    assert.match(await page.locator("main").innerText(), /alarm[\s\S]*Shapes[\s\S]*M=16384,N=4096[\s\S]*regression[\s\S]*In the shared caches/);
+    assert.match(await page.locator("main").innerText(), /alarm[\s\S]*Shapes[\s\S]*rows=16384,cols=4096[\s\S]*regression[\s\S]*In the shared caches/);
     if (captured) await page.getByRole("heading", { name: "team", exact: true }).waitFor();
     await fits(page, "fleet, kernel");
     await accessible(page, "fleet, kernel");
