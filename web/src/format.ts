@@ -40,6 +40,8 @@ export function si(value: number | null | undefined, unit: string): string {
 export const bytes = (value: number | null | undefined) => si(value, "B");
 export const flops = (value: number | null | undefined) => si(value, "FLOP/s");
 export const rate = (value: number | null | undefined) => si(value, "B/s");
+// A p value.
+export const chance = (p: number | null | undefined) => (!known(p) ? dash : p < 1e-4 ? p.toExponential(0) : p.toFixed(4));
 export const times = (value: number | null | undefined) => (known(value) ? `${value.toFixed(2)}×` : dash);
 // A ratio as a change: 1.05 is "+5.0 %".
 export const relative = (ratio: number | null | undefined) => (known(ratio) ? `${ratio >= 1 ? "+" : ""}${(100 * (ratio - 1)).toFixed(1)} %` : dash);

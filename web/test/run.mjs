@@ -8,7 +8,8 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { browser, chromium, data, gpt2, makePages, run, serve, view } from "./pages.mjs";
-import { fits, ofLongNames } from "./long.mjs";
+import { fits, ofLongNames, ofManyKernels } from "./long.mjs";
+import { ofRoofs, ofWindows } from "./fleet.mjs";
 import { ofFleet, ofViews } from "./partial.mjs";
 
 if (!chromium) { console.log("skipped: no Chromium (./dev setup page)"); process.exit(77); }
@@ -236,6 +237,12 @@ await test("a tuning run beside another of its problem", async () => {
     await page.getByRole("link", { name: "library_softmax" }).click();
     await page.locator("td.bad", { hasText: "0.77×" }).waitFor();
     assert.match(await page.locator(".view-head select").innerText(), /library_softmax R=16384,C=4096/);
+    // A long list says how many more rows there are, and shows them.
+    const configs = page.locator("section", { has: page.getByRole("heading", { name: "Configs" }) });
+    assert.equal(await configs.locator("tbody tr").count(), 40);
+    await configs.getByText("72 more configs").waitFor();
+    await configs.getByRole("button", { name: "Show all" }).click();
+    await page.waitForFunction(() => document.querySelectorAll(".view.tuning tbody tr").length >= 112);
     await accessible(page, "tuning, two runs");
   } finally { server.stop(); }
 });
@@ -303,6 +310,7 @@ await test("what other documents know of a kernel", async () => {
     await page.goto(files.url + "#1/overview?file=2");
     await page.locator(".grid-row .name").first().click();
     await page.getByRole("heading", { name: "Profiles that contain it" }).waitFor();
+    await page.getByText(/^(In the first file: |Its place in the first file is not known)/).waitFor();
     assert.equal(await page.locator(".view.kernel .series-chart").count(), 1);
     await accessible(page, "kernel in several files");
   } finally { files.stop(); }
@@ -366,8 +374,11 @@ await test("fleet", async () => {
   }
 });
 await ofFleet({ test, open, accessible, url: demo.url });
+await ofRoofs({ test, open, accessible, url: demo.url });
+await ofWindows({ test, open, accessible, url: demo.url });
 await ofLongNames({ test, open, folder, url: demo.url });
 void demo.stop();
+await ofManyKernels({ test, open, folder });
 await ofViews({ test, open, accessible, folder, file: file("train"), guardFiles, captured });
 await test("fleet: tokens, no data, names of strangers, a server that ends", async () => {
   const tokens = join(folder, "tokens");

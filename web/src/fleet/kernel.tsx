@@ -136,7 +136,7 @@ export function Kernel(props: { kernel: string }) {
       {top.data && !k && !top.data.refused ? <Empty title="Nothing of this kernel here">It was not recorded in this time with these filters.</Empty> : <>
         {k && <Totals k={k} coverage={top.data.coverage} models={list} model={model} before={roofBefore} now={roofNow} />}
         {shapes.data || shapes.error ? <History query={query} slower={slower} shapes={bySize(shapes.data?.points)} /> : <Section title="History" class="wide"><Asking of={shapes} /></Section>}
-        <div class="columns two">
+        <div class="columns flow">
           <Parts title="Shapes" note="Problem shapes and types" what="shape" of={shapes} columns={[{ name: "problem", cell: (p) => <><span class="mono">{p.shape || "not known"}</span> {p.dtype}<small class="under">{p.op}</small></> }]} after={[{ name: "of roof", cell: (p) => (roofs.data ? <Roof of={(roofs.data.roofs as any[]).find((r) => r.shape === p.shape && r.dtype === p.dtype)} /> : <span class="faint">–</span>) }]} />
           <Parts title="Builds and drivers" note="Side by side; the mix of shapes is not held fixed here" what="row" of={builds} columns={[{ name: "build", cell: (p) => p.build || "not known" }, { name: "driver", cell: (p) => <>{p.driver}<small class="under">{p.runtime}</small></> }]} />
           <Parts title="Jobs and nodes" note="With most of its time" what="row" of={nodes} columns={[{ name: "node", cell: (p) => <a href={link("nodes", "", { node: p.node })}>{p.node}</a> }, { name: "job", cell: (p) => p.job }]} />
