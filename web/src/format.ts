@@ -52,6 +52,8 @@ export function brief(name: string, most = 66): string {
   const plain = name.replace(/^void\s+/, "").replace(/\(anonymous namespace\)::/g, "").replace(/([\w>])\([^()]*\)$/, "$1");
   return plain.length <= most ? plain : `${plain.slice(0, Math.ceil(most * 0.4))}…${plain.slice(-Math.floor(most * 0.6))}`;
 }
+// Names of devices without what all of a maker have.
+export const device = (name: string) => name.replace(/^(NVIDIA|AMD Instinct|Intel) /, "");
 export const words = (text: string) => text.replace(/_/g, " ");
 export const shape = (list: number[] | null | undefined) => (list ? list.join("×") : dash);
 export function date(text: string | undefined): string {

@@ -31,7 +31,6 @@ export async function ofRoofs({ test, open, accessible, url }) {
       faults.set("query/roofs", 500);
       await page.reload();
       await says(page, /What bounds them: 500[\s\S]*nvjet_tst_256/);
-      await accessible(page, "fleet, roofs missing");
       faults.clear();
       await page.getByRole("button", { name: "Ask again" }).click();
       await page.locator(".fleet-kernels .meter").first().waitFor();
@@ -61,10 +60,12 @@ export async function ofWindows({ test, open, accessible, url }) {
     try {
       // A token that may not write has no button.
       faults.set("v1/access", (a) => ({ ...a, scopes: ["read"] }));
-      const page = await open(`${middle.url}#1/nodes`, "tbody tr", expected);
+      const page = await open(`${middle.url}#1/nodes?node=h100-07`, "tbody tr", expected);
       await says(page, /h100-07/);
       assert.equal(await page.getByRole("button", { name: /^Record a window/ }).count(), 0);
       faults.clear();
+      await page.clock.install();
+      const later = () => page.clock.fastForward(3100); // the page asks again
       await page.reload();
       await page.getByRole("button", { name: "Record a window of h100-07" }).click();
       const dialog = page.getByRole("dialog");
@@ -83,11 +84,14 @@ export async function ofWindows({ test, open, accessible, url }) {
       const [taken] = await exchange([]);
       assert.equal(taken.length_s, 2);
       await exchange([{ id: taken.id, state: "recording", detail: "" }]);
+      await later();
       await says(page, /recording/);
       await accessible(page, "fleet, a window that is recorded");
       await exchange([{ id: taken.id, state: "sending", detail: sha256 }]);
+      await later();
       await says(page, /recorded, on its way/);
       assert.equal((await fetch(`${url}/v1/raw/${sha256}`, { method: "PUT", body: profile })).status, 204);
+      await later();
       await says(page, /arrived/);
       const section = page.locator("#windows"), [saved] = await Promise.all([page.waitForEvent("download"), section.getByRole("button", { name: /^save the profile of h100-07/ }).click()]);
       assert.ok(readFileSync(await saved.path()).equals(profile));
@@ -97,6 +101,7 @@ export async function ofWindows({ test, open, accessible, url }) {
       await says(page, /asked/);
       const [second] = await exchange([]);
       await exchange([{ id: second.id, state: "refused", detail: "no captured process" }]);
+      await later();
       await says(page, /refused\s+no captured process/);
     } finally { middle.stop(); }
   });

@@ -9,8 +9,7 @@ import { Refused, setToken, useAnswer, type Answer } from "./api";
 export const dimensions = ["model", "role", "build", "driver", "runtime", "job", "node"];
 const ranges: [string, string][] = [["-1d", "day"], ["-7d", "week"], ["-30d", "month"]];
 export const seconds = (value: number | null | undefined) => f.ns(value == null ? null : value * 1e9);
-// Names of devices without what all of them have.
-export const short = (device: string) => device.replace(/^(NVIDIA|AMD Instinct|Intel) /, "");
+export const short = f.device;
 
 export function filters(): Record<string, string> {
   const q = place.value.query, out: Record<string, string> = { begin: q.begin || "-7d" };
