@@ -45,7 +45,8 @@ export async function ofFleet({ test, open, accessible, url }) {
       await page.locator(".notice.warn", { hasText: "12 % of the busy time" }).waitFor();
       assert.match(await page.locator(".fleet-kernels tbody tr").first().innerText(), /≈ 2\.\d+ ms/);
       assert.doesNotMatch(await page.locator(".fleet-kernels tbody tr").nth(1).innerText(), /≈/);
-      assert.match(await page.locator(".fleet-kernels tbody tr").first().innerText(), /33 %[\s\S]*waits/);
+      await page.locator(".fleet-kernels tbody tr").first().locator("td", { hasText: /33 %/ }).waitFor();
+      await page.locator(".fleet-kernels tbody tr").first().getByText("waits").waitFor();
     } finally { middle.stop(); }
   });
   await test("fleet, parts fail: a kernel", async () => {
@@ -110,7 +111,7 @@ export async function ofFleet({ test, open, accessible, url }) {
       await accessible(page, "backlog, no longer new");
       faults.set("v1/backlog", (b) => ({ ...b, tuning_gpu_s_today: 5400, tasks: b.tasks.map((t, i) => (i === 0 ? { ...t, state: "leased", worker: "h100-01", until: "2026-11-26T12:00:00Z" } : i === 1 ? { ...t, state: "done", outcome: "1.25x of the default", attempts: 1 } : i === 2 ? { ...t, state: "failed", outcome: "no config was faster", attempts: 3 } : t)) }));
       await again(page, "Ask again");
-      await says(page, /tuned now[\s\S]*1\.50 h[\s\S]*19\.6 h[\s\S]*h100-01, until[\s\S]*19\.6 h won/);
+      await says(page, /tuned now[\s\S]*1\.50 h[\s\S]*19\.5 h[\s\S]*h100-01, until[\s\S]*19\.5 h won/);
       await page.getByRole("button", { name: "failed" }).click();
       await says(page, /no config was faster/);
       assert.equal(await page.locator("tbody tr").count(), 1);

@@ -101,7 +101,7 @@ function Change(props: { data: ProfileData; kernel: any }) {
 function Before(props: { of: ProfileData | undefined; kernel: any }) {
   const was = props.of?.rows.find((r) => r.name === props.kernel.name)?.full, now = props.kernel;
   if (!props.of) return null;
-  return <p class="note">{was?.utilization != null ? <>In the first file: {f.percent(was.utilization, 0)} of its roof, {f.flops(was.roof?.flops_per_s)}. Now: {f.percent(now.utilization, 0)}, {f.flops(now.roof?.flops_per_s)}.</> : "Its place in the first file is not known."}</p>;
+  return <p class="note">{was?.utilization != null ? <>In the first file: {f.percent(was.utilization, 0)} of its roof, {f.flops(was.roof?.flops_per_s)}. Now: {now.utilization != null ? `${f.percent(now.utilization, 0)}, ${f.flops(now.roof?.flops_per_s)}` : "not known"}.</> : "Its place in the first file is not known."}</p>;
 }
 
 export function Kernel(props: { data: ProfileData; id: string }) {
@@ -133,8 +133,9 @@ export function Kernel(props: { data: ProfileData; id: string }) {
       <div class="columns two">
         <Section title="Durations" note={k.min_ns != null ? `${f.ns(k.min_ns)} to ${f.ns(k.max_ns)}` : undefined}><Distribution kernel={k} detail={d} /></Section>
         <Section title="Roofline" note={r.flops_per_s || r.bytes_per_s ? <>{r.flops_per_s ? f.flops(r.flops_per_s) + " " : ""}{r.bytes_per_s ? f.rate(r.bytes_per_s) : ""} <a href={link("roofline")}>all kernels</a></> : undefined}>
-          {r.intensity && r.flops_per_s ? <><RooflinePlot data={props.data} before={first} only={k.id} height={230} small /><Before of={first} kernel={k} /></>
+          {r.intensity && r.flops_per_s ? <RooflinePlot data={props.data} before={first} only={k.id} height={230} small />
             : <p class="faint">Neither counters nor a shape model give this kernel's work{report.source === "purlin" ? <>: record with <code class="whole">--counters</code>, or give its problem with <code class="whole">--shape</code></> : ""}.</p>}
+          <Before of={first} kernel={k} />
         </Section>
       </div>
       {advised.length > 0 && <Section title="Advice" class="plainlist">{advised.map((i: any) => <Advised advice={advice} intervention={i} brief />)}</Section>}
