@@ -23,7 +23,7 @@ bool is_plain_host(std::string_view host) {
 }
 
 // Whether a page of another site asks for a change. A browser sends such a request without a
-// question first, where it has no token and no body of its own type.
+// question first, where it has no token.
 bool is_of_another_site(const HttpHead& head) {
   const std::string_view origin = head.header("origin"), host = head.header("host");
   if (origin.empty() || plain_method(head.method) == "GET") return false;
