@@ -359,7 +359,14 @@ await test("fleet", async () => {
     await page.waitForFunction(() => /v1\.8 → v1\.9/.test(document.querySelector(".series-chart").textContent) && !/Asking the server/.test(document.querySelector("main").innerText));
     assert.match(await page.locator("main").innerText(), /alarm[\s\S]*Shapes[\s\S]*rows=16384,cols=4096[\s\S]*regression[\s\S]*In the shared caches/);
     if (captured) await page.getByRole("heading", { name: "team", exact: true }).waitFor();
+    assert.match(await page.getByRole("img", { name: /^Durations: median \d/ }).getAttribute("aria-label"), /95 % below \d/);
     await fits(page, "fleet, kernel");
+    // Days of one's own choice, in the address.
+    await page.getByRole("button", { name: "days…" }).click();
+    await page.locator("input[type=date]").first().fill(new Date(Date.now() - 3 * 864e5).toISOString().slice(0, 10));
+    await page.waitForFunction(() => /begin=\d{4}-\d\d-\d\dT00/.test(decodeURIComponent(location.hash)) && /end=/.test(location.hash) && !/Asking the server/.test(document.querySelector("main").innerText) && document.querySelectorAll(".series-chart:not(.distribution) circle").length <= 4);
+    await page.getByRole("button", { name: "week" }).click();
+    await page.waitForFunction(() => !/end=|begin=/.test(location.hash) && document.querySelectorAll(".series-chart:not(.distribution) circle").length > 6);
     await accessible(page, "fleet, kernel");
     await page.goto(server.url + "#1/compare?by=build&before=v1.8&after=v1.9");
     await page.waitForFunction(() => /rms_norm_kernel[\s\S]*slower/.test(document.querySelector("main").innerText));

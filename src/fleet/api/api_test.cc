@@ -320,6 +320,10 @@ TEST_F(ApiTest, QuestionsHaveTheirCoverageAndFilters) {
   EXPECT_EQ(top["coverage"]["launches_seen"].as_double(), 6);
   EXPECT_EQ(top["filter"]["gpu"].as_string(), "GPU-1");
   EXPECT_EQ(get("/v1/query/history?by=kernel&step=hour")["points"].size(), 2U);
+  const Json whole = get("/v1/query/history?by=kernel&histogram=1")["points"].items().at(0);
+  double counted = 0;
+  for (const Json& bin : whole["histogram"]["count"].items()) counted += bin.as_double();
+  EXPECT_EQ(counted, 3);
   EXPECT_EQ(get("/v1/query/coverage")["cells"].size(), 2U);
   EXPECT_EQ(get("/v1/nodes")["nodes"].size(), 1U);
   EXPECT_TRUE(get("/v1/query/values?dimension=kernel")["values"].is_array());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fleet/api/query_api.h"
 
+#include "analyze/report/histogram.h"
 #include "base/time.h"
 #include "fleet/analysis/compare.h"
 #include "fleet/analysis/documents.h"
@@ -20,7 +21,7 @@ namespace {
 using store::Dimension;
 
 constexpr std::size_t kTopByDefault = 50, kMostTop = 10'000, kMostPoints = 100'000,
-                      kMostValues = 10'000;
+                      kMostValues = 10'000, kMostHistograms = 100;
 
 // What all questions have.
 struct Question {
@@ -113,6 +114,10 @@ Status history(store::Reader& reader, const Question& question, Json& json) {
   std::sort(cells.begin(), cells.end(), [](const store::Cell& a, const store::Cell& b) {
     return std::tie(a.begin_ns, a.values) < std::tie(b.begin_ns, b.values);
   });
+  const bool with_histogram = value_of(question.query, "histogram") == "1";
+  if (with_histogram && cells.size() > kMostHistograms)
+    return error(Code::kInvalid, "{} points have no histograms; at most {} have", cells.size(),
+                 kMostHistograms);
   Json points = Json::array();
   for (const store::Cell& cell : cells) {
     Json point = Json::object();
@@ -128,6 +133,7 @@ Status history(store::Reader& reader, const Question& question, Json& json) {
     point.set("max_ns", time.max_ns());
     point.set("p50_ns", time.quantile(0.5));
     point.set("p95_ns", time.quantile(0.95));
+    if (with_histogram) point.set("histogram", analyze::histogram_json(time));
     points.push(std::move(point));
   }
   json.set("points", std::move(points));
@@ -288,7 +294,10 @@ std::vector<Endpoint> query_endpoints(StoreGate& gate, Clock& clock) {
              {"by", "string", "kernel, or shape: a row for each shape, type and GPU model"}},
             roofs),
       query(gate, clock, "history", "/v1/query/history", "purlin.fleet.history/1",
-            "Durations over time", {step, {"by", "string", "dimensions, with commas between"}},
+            "Durations over time",
+            {step,
+             {"by", "string", "dimensions, with commas between"},
+             {"histogram", "string", "1: each point has its distribution"}},
             history),
       query(gate, clock, "compare", "/v1/query/compare", "purlin.fleet.compare/1",
             "Two builds, drivers or weeks, with the mix of shapes held fixed",

@@ -9,8 +9,8 @@ import { Asking, Coverage, Filters, filters, halvesOf, kernelLink, Refusal, seco
 const kShown = 200;
 export function Compare() {
   const q = place.value.query, by = q.by || "build", begin = q.begin || "-7d";
-  const halves = by === "time" ? halvesOf(begin).map((h) => `${h.begin}/${h.end}`) : null, before = halves ? halves[0] : q.before ?? "", after = halves ? halves[1] : q.after ?? "";
-  const values = useAnswer(halves ? "" : "query/values", { dimension: by, begin });
+  const halves = by === "time" ? halvesOf(begin, q.end).map((h) => `${h.begin}/${h.end}`) : null, before = halves ? halves[0] : q.before ?? "", after = halves ? halves[1] : q.after ?? "";
+  const values = useAnswer(halves ? "" : "query/values", { dimension: by, begin, ...(q.end ? { end: q.end } : {}) });
   const answer = useAnswer(before && after ? "query/compare" : "", { ...filters(), by, before, after });
   const options: string[] = values.data?.values ?? [], all = q.all === "1", found: any[] = answer.data?.kernels ?? [];
   const rows = found.filter((k) => all || ["slower", "faster"].includes(k.change));

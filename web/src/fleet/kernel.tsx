@@ -9,6 +9,7 @@ import { adjust, link, place } from "../url";
 import { Entries } from "../views/entries";
 import { Verdicts } from "../views/verdicts";
 import { useAnswer, type Answer } from "./api";
+import { Distribution } from "./distribution";
 import { RawProfiles } from "./raws";
 import { Roof } from "./roof";
 import { Asking, Coverage, Filters, filters, forAll, halvesOf, kept, kFew, Refusal, seconds, short, Waiting } from "./parts";
@@ -31,12 +32,13 @@ function environmentMarks(times: string[], what: string, points: any[]): Mark[] 
 function History(props: { query: Record<string, string>; slower: Answer; shapes: any[] }) {
   const step = props.query.begin === "-1d" ? "hour" : "day", chosen = place.value.query.shape ?? props.shapes[0]?.shape ?? "";
   const query: Record<string, string> = { ...props.query, step, ...(chosen && chosen !== "all" ? { shape: chosen } : {}) };
+  const whole = useAnswer("query/history", { ...query, step: "all", histogram: "1" }), point = whole.data?.points?.[0];
   const all = useAnswer("query/history", query), builds = useAnswer("query/history", { ...query, by: "build" }), drivers = useAnswer("query/history", { ...query, by: "driver" });
   const points: any[] = all.data?.points ?? [], times = points.map((p) => p.begin);
   const found: any[] = (props.slower.data?.kernels ?? []).filter((k: any) => !props.query.model || k.gpu === props.query.model);
   const changes = found.flatMap((k): Mark[] => { const at = times.findIndex((t) => Date.parse(t) + (step === "day" ? 864e5 : 36e5) > Date.parse(k.at)); return at > 0 ? [{ at, text: `${f.relative(k.ratio)} ${k.certainty}`, tone: k.ratio > 1 ? "bad" : "good", change: true }] : []; });
   const marks = [...changes, ...environmentMarks(times, "build", builds.data?.points ?? []), ...environmentMarks(times, "driver", drivers.data?.points ?? [])];
-  return (
+  return <>
     <Section title="History" class="wide" note={`Median and 95th percentile by ${step}. A dashed line: where the level changed, or the build or driver of most of its time.`}
       tools={props.shapes.length > 1 ? <label>shape<select value={chosen} onChange={(e) => adjust({ shape: e.currentTarget.value === props.shapes[0].shape ? "" : e.currentTarget.value })}>{props.shapes.map((s) => <option value={s.shape}>{s.shape || "not known"}</option>)}<option value="all">all, in their mix of the day</option></select></label> : undefined}>
       <Asking of={all} /><Refusal of={all} />
@@ -48,7 +50,10 @@ function History(props: { query: Record<string, string>; slower: Answer; shapes:
       ))}
       {props.slower.data && !props.slower.data.refused && found.length === 0 && <p class="note">No change of level beyond the noise of its history.</p>}
     </Section>
-  );
+    {(point?.histogram?.count.length > 0 || whole.error) && <Section title="Durations" class="wide" note={point && `${chosen === "all" ? "All shapes" : chosen || "Shape not known"}: ${f.si(point.launches, "").trim()} launches of this time, ${f.si(point.recorded, "").trim()} recorded, ${f.ns(point.min_ns)} to ${f.ns(point.max_ns)}`}>
+      <Refusal of={whole} />{point && <Distribution of={point} />}
+    </Section>}
+  </>;
 }
 
 const kFirst = 8;
@@ -123,7 +128,7 @@ export function Kernel(props: { kernel: string }) {
   const by = (by: string) => part("query/history", { step: "all", by });
   const shapes = by("shape,dtype,op"), builds = by("build,driver,runtime"), nodes = by("node,job");
   const top = part("query/top", { limit: "1" }), slower = part("query/slower"), roofs = part("query/roofs", { by: "shape", limit: "1000" });
-  const halves = halvesOf(query.begin), roofBefore = part("query/roofs", halves[0]), roofNow = part("query/roofs", halves[1]);
+  const halves = halvesOf(query.begin, query.end), roofBefore = part("query/roofs", halves[0]), roofNow = part("query/roofs", halves[1]);
   const first = settled && !forAll(models) ? top : models;
   if (forAll(first) || (!first.data && !first.error)) return <div class="view"><Filters /><Waiting of={first} /></div>;
   const k = top.data?.kernels?.[0];
