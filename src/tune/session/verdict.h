@@ -37,6 +37,8 @@ struct Finalist {
   bool beaten = false;         // dropped out before the last round: fewer samples
   bool second_chance = false;  // given up early in the search
 
+  // Whether the interval says more than the order of magnitude.
+  bool is_known() const { return interval.high <= 2 * interval.low; }
   bool can_win() const { return problem.empty() && !beaten; }
 };
 

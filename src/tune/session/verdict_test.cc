@@ -166,6 +166,20 @@ TEST_F(VerdictTest, TimesOfAnotherStateOfTheMachineAreNoticedAndNotStored) {
   EXPECT_TRUE(entry->samples.empty());
 }
 
+TEST_F(VerdictTest, ATimeThatIsChanceIsNotStored) {
+  NoisyEvaluator evaluator(50, 1);
+  SessionResult result;
+  result.verdict = hold(evaluator);
+  result.evaluations = evaluations_;
+  EXPECT_FALSE(result.verdict->best().is_known());
+  KernelSpec spec;
+  spec.name = spec.op = "made";
+  const Result<cache::Entry> entry = entry_of(result, {spec, {}, {}}, "x", true);
+  ASSERT_TRUE(entry.is_ok()) << entry.status().message();
+  EXPECT_EQ(entry->time_ms, 0);
+  EXPECT_TRUE(entry->samples.empty());
+}
+
 TEST_F(VerdictTest, ClocksThatDriftAreNoOtherState) {
   NoisyEvaluator evaluator(0.02, 1);
   evaluator.time = [&](std::int64_t a) { return (a == 2 ? 0.1 : 0.25) * (in_finals ? 1.3 : 1); };
