@@ -51,11 +51,11 @@ Json to_json(const Policy& policy);
 Result<Policy> policy_from_json(const Json& json);
 
 struct Timing {
-  std::vector<Sample> samples;  // in the order taken, warm-up left out
+  std::vector<Sample> samples;  // In the order taken, warm-up left out.
   int launches_per_sample = 1;  // >1: each sample is the mean of so many
   std::string how;              // "event", "graph x32": docs/concepts/measurement.md
-  bool gave_up = false;         // stopped by give_up_ms: the samples are real, but few
-  int left_out = 0;             // samples without a time: a clock that stepped back, for example
+  bool gave_up = false;         // stopped by give_up_ms: the samples are real, but few.
+  int left_out = 0;  // samples without a time, such as those of a clock that stepped back.
 };
 
 // Called before every batch of samples; restores the contents that the kernel changes in place.
