@@ -8,8 +8,8 @@ import torch
 # The check copies the tensors. If the copies exceed this, it is left out.
 VERIFY_BYTES = 4 << 30
 TOLERANCE = {torch.float64: 1e-8, torch.float32: 1e-3, torch.float16: 1e-2, torch.bfloat16: 4e-2}
-TOLERANCE.update((getattr(torch, name), 0.13) for name in ("float8_e4m3fn", "float8_e5m2")
-                 if hasattr(torch, name))
+TOLERANCE.update((getattr(torch, name), 0.13) for name in (
+    "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz") if hasattr(torch, name))
 
 
 class Outputs:
