@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Interrupt: Ctrl-C and SIGTERM as a request that the loop of a verb polls. The second signal ends
-// the process at once. Owned by the verb while it runs; its end restores the previous handlers.
+// Interrupt: Ctrl-C, SIGTERM and SIGHUP as a request that the loop of a verb polls. The second
+// signal ends the process at once. Owned by the verb while it runs; its end restores the previous
+// handlers.
 #pragma once
 
 #include <atomic>
@@ -19,7 +20,7 @@ class Interrupt {
   static bool requested() { return flag().load(); }
 
  private:
-  struct sigaction interrupt_, terminate_;  // what was there before
+  struct sigaction interrupt_, terminate_, hang_up_;  // what was there before
 };
 
 }  // namespace purlin::cli

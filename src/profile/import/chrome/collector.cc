@@ -128,6 +128,18 @@ void TraceCollector::add(const ChromeEvent& event) {
     add_metadata(event);
     return;
   }
+  if (phase == 'B') {
+    if (!pairs_.begin(event)) ++out_.not_understood;
+    return;
+  }
+  if (phase == 'E') {
+    const ChromeEvent* const whole = pairs_.end(event);
+    if (whole == nullptr)
+      ++out_.not_understood;
+    else
+      add(*whole);
+    return;
+  }
   // Without a phase but with a duration, as some scripts write them, it is a whole event.
   if (phase != 'X' && (phase != '\0' || !event.has(Field::kDuration))) {
     if (phase == '\0' && !event.has(Field::kName)) return;  // XLA's writer ends the list with {}
