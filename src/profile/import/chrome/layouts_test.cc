@@ -50,7 +50,7 @@ TEST(ChromeLayouts, ABeginAndItsEndAreOneEvent) {
   const Profile profile = import_ok(of_events(
       R"({"ph":"B","cat":"kernel","name":"outer",)" + head +
       R"(10.5,"args":{"device":0,"stream":7,"grid":[2,1,1],"block":[64,1,1]}},)" +
-      // A track of its own, with an end that comes in between.
+      // Another track, with an end that comes in between.
       R"({"ph":"B","cat":"kernel","name":"other","pid":0,"tid":8,"ts":11,"args":{"device":0,"stream":8}},)" +
       R"({"ph":"E",)" + head + R"(15.75},)" +
       R"({"ph":"E","pid":0,"tid":8,"ts":31,"args":{"grid":[4,1,1]}},)" +
