@@ -399,6 +399,7 @@ void TraceCollector::drop_far_times() {
 
 Records TraceCollector::finish() {
   resolve();
+  out_.not_understood += pairs_.open();  // begins without an end
   drop_far_times();
   for (const DeviceRecord& copy : out_.copies) add_to_row(copy.activity);
   if (out_.processes.empty() && !out_.kernels.empty()) out_.processes.emplace_back();
