@@ -282,6 +282,27 @@ class AutotuneTest(WithCache):
         self.assertEqual(fresh.purlin_log, ["exact: Config({'BLOCK': 64, 'num_warps': 4, 'num_stages': 3})"])
         self.assertFalse(self.warned)
 
+    def test_the_warning_names_the_tolerance_where_it_may_be_the_cause(self):
+        def off(by):
+            def work(x, out, options):
+                out.values[:] = [2 * v + (by if options["BLOCK"] == 32 else 0) for v in x.values]
+            return work
+
+        for by, named in ((0.01, True), (5, False)):
+            del self.warned[:]
+            self.call(self.kernel(work=off(by), source="off by %g" % by)[0], n=4)
+            self.assertEqual(sum("would accept it" in str(w.message) for w in self.warned), named, by)
+            self.assertEqual(sum("differs from the first" in str(w.message) for w in self.warned), 1, by)
+
+    def test_outputs_of_nan_alone_are_not_verified(self):
+        def work(x, out, options):
+            out.values[:] = [float("nan")] * len(x.values)
+
+        kernel, _ = self.kernel(work=work, source="nan")
+        with mock.patch.object(type(kernel), "_store") as store:
+            self.call(kernel)
+        self.assertIs(store.call_args.args[-1], False)
+
     def test_noise_never_takes_the_place_of_the_first_config(self):
         for noise in (0.01, 0.03, 0.1):
             for seed in range(8):
