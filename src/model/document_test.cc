@@ -98,6 +98,7 @@ TEST(Evaluation, ARecordedTimeThatIsNoneIsAFailure) {
     EXPECT_NE(read->message.find("its recorded time"), std::string::npos);
     EXPECT_EQ(read->time_ms, 0);
   }
+  EXPECT_TRUE(evaluation_from_json(to_json(Evaluation{}))->ok());  // only compiled
   Evaluation evaluation;
   evaluation.time_ms = 1;
   evaluation.samples = {{-1, 0}, {0, 0}, {1, 0}, {1e300, 0}};
