@@ -6,9 +6,10 @@
 . "$(dirname "$0")/lib.sh"
 
 check_kernel() {
-  local spec=$1 budget=$2
+  local spec=$1 budget=$2 seed=4
   shift 2
-  expect_exit 0 purlin tune "$spec" --device opencl:0 --strategy random --budget "$budget" --seed 4 --timeout 900s \
+  [[ $spec != */transpose.toml ]] || seed=7  # 4 s of PoCL's compiler, where seed 4 takes 22 s
+  expect_exit 0 purlin tune "$spec" --device opencl:0 --strategy random --budget "$budget" --seed $seed --timeout 900s \
     --samples 3 --finals 0 --no-store --json -q "$@"
   python3 - "$tmp/out" "$budget" <<'PY' || fail "$spec $*"
 import json, sys
