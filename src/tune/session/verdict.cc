@@ -87,6 +87,7 @@ Unsteadiness unsteadiness(const std::vector<Finalist>& finalists) {
   Unsteadiness most;
   std::vector<Sample> changes;
   for (const Finalist& finalist : finalists) {
+    if (finalist.by_round.empty()) continue;  // of a recording
     const double median = median_ms(finalist.by_round);
     if (!(median > 0)) continue;
     if (finalist.by_round.size() > 1)
@@ -95,6 +96,7 @@ Unsteadiness unsteadiness(const std::vector<Finalist>& finalists) {
           width(measure::median_interval_ms(finalist.by_round, kClaimConfidence)) / median);
     if (finalist.searched > 0) changes.push_back({median / finalist.searched, 0});
   }
+  if (changes.empty()) return most;
   const double common = median_ms(changes);
   for (const Sample& change : changes)
     most.search = std::max(most.search, std::abs(change.ms / common - 1));

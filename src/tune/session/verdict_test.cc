@@ -22,7 +22,8 @@ class NoisyEvaluator : public Evaluator {
  public:
   NoisyEvaluator(double noise, std::uint64_t seed) : noise_(noise), random_(seed) {}
   const DeviceInfo& device() const override { return info_; }
-  bool executes() const override { return true; }
+  bool executes() const override { return !is_recording; }
+  bool is_recording = false;
   Result<Evaluation> evaluate(const Config& config, const measure::Policy& policy) override {
     Evaluation made;
     made.config = config;
@@ -164,6 +165,16 @@ TEST_F(VerdictTest, TimesOfAnotherStateOfTheMachineAreNoticedAndNotStored) {
   EXPECT_EQ(entry->time_ms, 0);
   EXPECT_EQ(entry->default_time_ms, 0);
   EXPECT_TRUE(entry->samples.empty());
+}
+
+TEST_F(VerdictTest, ARecordingHasNoRoundsAndItsFastestWins) {
+  NoisyEvaluator evaluator(0.001, 1);
+  evaluator.is_recording = true;
+  evaluator.time = [](std::int64_t a) { return a == 2 ? 0.24 : 0.25; };
+  EXPECT_EQ(evaluations_.size(), 0u);
+  const Verdicts verdict = hold(evaluator);
+  EXPECT_EQ(evaluations_[verdict.best().evaluation].config.text(), "a=2 b=0");
+  EXPECT_EQ(verdict.rounds, 0);
 }
 
 TEST_F(VerdictTest, ATimeThatIsChanceIsNotStored) {
