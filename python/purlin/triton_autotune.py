@@ -13,8 +13,9 @@ The arguments are those of @triton.autotune. The differences:
 * The configs of a key are compiled in parallel before the first is timed.
 * In place of a list, `space=` names a search space (purlin.triton_space).
 * With `shadow=`, launches now and then test whether the winner still wins (purlin._shadow).
-* A short benchmark times all configs. The configs near the best get the full benchmark, in turns.
-  The order in the list decides between near-equal ones, so all processes choose the same config.
+* A short benchmark times all configs. The configs near the best and the first get the full
+  benchmark, in turns. The first stays, unless another is faster beyond what noise explains. The
+  order in the list decides between near-equal ones, so all processes choose the same config.
 
 Under CUDA-graph capture nothing is tuned: an unknown key runs with the first config. With
 PURLIN_DISABLE=1 it is plain @triton.autotune.
@@ -43,6 +44,8 @@ from ._shadow import Shadow
 REACH, FINALISTS = 1.25, 5
 TIE = 0.01  # below this difference the earlier one in the list wins
 SHORT_RUNS = 5
+# Full benchmarks of each finalist; of those that noise keeps from being told apart, at most.
+TURNS, MOST_TURNS = 3, 8
 _lock = threading.RLock()
 _NONE = object()
 # The launch of a known key in one frame. `_known` is a Known.
@@ -431,16 +434,9 @@ class Autotuner(TritonAutotuner):
             best = min(min(v) for v in short.values())
             finalists = sorted((i for i in usable if min(short[i]) <= best * REACH),
                                key=lambda i: min(short[i]))[:FINALISTS]
-            times = {i: list(v) for i, v in short.items()}
-            for i in finalists:
-                times[i] = []
-            for turn in range(3):
-                for at in range(len(finalists)):
-                    i = finalists[(at + turn) % len(finalists)]
-                    times[i].append(self._bench(*args, config=pruned[i], **kwargs)[0])
-            medians = {i: sorted(times[i])[1] for i in finalists}
-            least = min(medians.values())
-            winner = min(i for i in finalists if medians[i] <= least * (1 + TIE))
+            winner, full = hold_finals(
+                finalists, usable[0], lambda i: self._bench(*args, config=pruned[i], **kwargs)[0])
+            times = {**short, **full}
             self.configs_timings = {pruned[i]: times[i] for i in times}
             return pruned[winner], times, guard is not None and guard.compared
         finally:
@@ -522,6 +518,34 @@ class Autotuner(TritonAutotuner):
             end.synchronize()
             samples.append(start.elapsed_time(end))
         return samples
+
+
+def apart(fast, slow):
+    """Whether noise does not explain that one is faster: their ranges lie apart. Few samples have to lie further
+    apart, by a multiple of the wider range."""
+    few = min(len(fast), len(slow))
+    factor = 0 if few >= MOST_TURNS else 2.5 if few <= TURNS else 1
+    return min(slow) - max(fast) > factor * max(max(fast) - min(fast), max(slow) - min(slow))
+
+
+def hold_finals(finalists, default, measure):
+    """Measures the finalists in turns; returns the winner and the samples of each. Only a config that is apart
+    from the default takes its place, so the default is one of them."""
+    times = {i: [] for i in dict.fromkeys([*finalists, default])}
+    going = list(times)
+    for turn in range(MOST_TURNS):
+        for at in range(len(going)):
+            i = going[(at + turn) % len(going)]
+            times[i].append(measure(i))
+        if turn + 1 < TURNS:
+            continue
+        medians = {i: sorted(v)[len(v) // 2] for i, v in times.items()}
+        able = [i for i in times if i == default or apart(times[i], times[default])]
+        going = [i for i in going if i == default or medians[i] * (1 + TIE) < medians[default]]
+        if len(able) > 1 or len(going) == 1:
+            break
+    least = min(medians[i] for i in able)
+    return min(i for i in able if medians[i] <= least * (1 + TIE)), times
 
 
 def known_failure(problem):

@@ -2,6 +2,7 @@
 """The package over the real libpurlin.so; Triton and PyTorch are fakes (fakes/)."""
 import json
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -280,6 +281,49 @@ class AutotuneTest(WithCache):
         self.assertEqual(made.launches, [{"BLOCK": 64, "num_warps": 4, "num_stages": 3}])
         self.assertEqual(fresh.purlin_log, ["exact: Config({'BLOCK': 64, 'num_warps': 4, 'num_stages': 3})"])
         self.assertFalse(self.warned)
+
+    def test_the_warning_names_the_tolerance_where_it_may_be_the_cause(self):
+        def off(by):
+            def work(x, out, options):
+                out.values[:] = [2 * v + (by if options["BLOCK"] == 32 else 0) for v in x.values]
+            return work
+
+        for by, named in ((0.01, True), (5, False)):
+            del self.warned[:]
+            self.call(self.kernel(work=off(by), source="off by %g" % by)[0], n=4)
+            self.assertEqual(sum("would accept it" in str(w.message) for w in self.warned), named, by)
+            self.assertEqual(sum("differs from the first" in str(w.message) for w in self.warned), 1, by)
+
+    def test_outputs_of_nan_alone_are_not_verified(self):
+        def work(x, out, options):
+            out.values[:] = [float("nan")] * len(x.values)
+
+        kernel, _ = self.kernel(work=work, source="nan")
+        with mock.patch.object(type(kernel), "_store") as store:
+            self.call(kernel)
+        self.assertIs(store.call_args.args[-1], False)
+
+    def test_noise_never_takes_the_place_of_the_first_config(self):
+        for noise in (0.01, 0.03, 0.1):
+            for seed in range(8):
+                chance = random.Random(seed)
+                equal = [triton.Config({"BLOCK": 64}, num_stages=stages) for stages in range(1, 9)]
+                kernel, made = self.kernel(configs=equal, source="%s-%s" % (noise, seed))
+                body = made.fn
+                made.fn = lambda **all: body(**all) * max(chance.gauss(1, noise), 0.1)
+                self.call(kernel)
+                self.assertEqual(kernel.best_config.num_stages, 1, (noise, seed))
+
+    def test_a_lead_that_noise_hides_takes_more_turns(self):
+        from purlin.triton_autotune import MOST_TURNS, hold_finals
+
+        won = 0
+        for seed in range(20):
+            chance = random.Random(seed)
+            winner, times = hold_finals([1], 0, lambda i: (1.0 if i else 1.2) * chance.gauss(1, 0.03))
+            won += winner
+            self.assertLessEqual(len(times[0]), MOST_TURNS)
+        self.assertGreaterEqual(won, 18)
 
     def test_every_launch_reaches_the_work_list(self):
         kernel, _ = self.kernel()

@@ -328,7 +328,9 @@ Status Arguments::take_reference(const std::function<Status()>& run) {
     slot.expected.resize(slot.live->bytes());
     PURLIN_TRY(slot.live->read(slot.expected.data()));
     slot.magnitude = magnitude_of(argument(slot).dtype, slot.expected.data(), slot.count);
-    slot.tolerance = {spec_->rtol, spec_->scaled_atol ? spec_->rtol * slot.magnitude : spec_->atol};
+    const double rtol =
+        std::max(spec_->rtol, spec_->default_rtol ? rounding_rtol(argument(slot).dtype) : 0);
+    slot.tolerance = {rtol, spec_->scaled_atol ? rtol * slot.magnitude : spec_->atol};
     suspicious = suspicious ||
                  (argument(slot).role == Role::kOutput &&
                   find_poison(argument(slot).dtype, slot.expected.data(), slot.count, kPoisons[0]));
@@ -356,8 +358,16 @@ Status Arguments::take_reference(const std::function<Status()>& run) {
       }
     }
   }
-  for (Slot& slot : slots_)
-    if (argument(slot).role == Role::kOutput) PURLIN_TRY(choose_poisons(slot));
+  for (Slot& slot : slots_) {
+    if (argument(slot).role != Role::kOutput) continue;
+    if (is_all_nan(argument(slot).dtype, slot.expected.data(), slot.count))
+      return error(
+          Code::kInvalid,
+          "the reference writes NaN to every element of output '{}', so no config could be "
+          "found wrong; give the inputs a fill with which it has a result",
+          argument(slot).name);
+    PURLIN_TRY(choose_poisons(slot));
+  }
   return Status::ok();
 }
 
@@ -375,16 +385,26 @@ Result<std::optional<std::string>> Arguments::find_stray_write() {
 // Says so where the tolerance may be what is wrong: another order of the same operations rounds
 // differently, and an error in a kernel rarely stays this small.
 std::string Arguments::tolerance_text(const Slot& slot) const {
-  constexpr double kOfRounding = 0.01;
+  constexpr double kOfRounding = 0.01, kOfIntegers = 1;
   const Dtype dtype = argument(slot).dtype;
-  if (slot.magnitude <= 0) return "";
   const double largest =
       largest_difference(dtype, slot.got->data(), slot.expected.data(), slot.count);
+  if (!is_floating(dtype) && slot.tolerance.atol <= 0 && largest <= kOfIntegers)
+    return fmt::format(
+        "; integers have to be equal without a stated tolerance, and none is off by more than "
+        "{:g}: "
+        "[tolerance] atol = {:g} would accept it",
+        largest, largest);
+  if (is_floating(dtype) && slot.magnitude <= 0 && slot.tolerance.atol <= 0)
+    return fmt::format(
+        "; the output is 0 everywhere, so without a stated tolerance it has to be 0; the largest "
+        "difference is {:.2g}",
+        largest);
+  if (slot.magnitude <= 0) return "";
   if (!(largest < kOfRounding * slot.magnitude)) return "";
   return fmt::format(
       "; the largest difference is {:.2g} of the output's magnitude of {:.3g}, so the tolerance "
-      "may "
-      "be too tight: [tolerance] atol = {:.1g} would accept it",
+      "may be too tight: [tolerance] atol = {:.1g} would accept it",
       largest / slot.magnitude, slot.magnitude, 2 * largest);
 }
 

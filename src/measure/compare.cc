@@ -198,6 +198,15 @@ double magnitude_of(Dtype dtype, const void* data, std::size_t count) {
   return std::min(std::sqrt(squares / finite), kMedians * *middle);
 }
 
+bool is_all_nan(Dtype dtype, const void* data, std::size_t count) {
+  if (!is_floating(dtype) || count == 0) return false;
+  return with_type(dtype, {}, [&](auto load, auto) {
+    for (std::size_t i = 0; i < count; ++i)
+      if (!std::isnan(static_cast<double>(load(data, i)))) return false;
+    return true;
+  });
+}
+
 double largest_difference(Dtype dtype, const void* got, const void* expected, std::size_t count) {
   double largest = 0;
   with_type(dtype, {}, [&](auto load, auto) {

@@ -34,6 +34,9 @@ std::optional<Difference> compare(Dtype dtype, const void* got, const void* expe
 // integers, and where all are 0.
 double magnitude_of(Dtype dtype, const void* data, std::size_t count);
 
+// Whether all are a NaN, of reals.
+bool is_all_nan(Dtype dtype, const void* data, std::size_t count);
+
 // The largest |got - expected|; infinite where only one of two is finite, or a NaN.
 double largest_difference(Dtype dtype, const void* got, const void* expected, std::size_t count);
 

@@ -10,6 +10,8 @@
 namespace purlin::measure {
 namespace {
 
+// Batches in turn without a single usable time, after which the clock is taken not to work.
+constexpr int kMaxUseless = 3;
 constexpr int kMaxLaunchesPerSample = 10'000;
 // More than two events around a launch add to its time; 4 us on an H200.
 constexpr double kEventsMs = 0.01;
@@ -35,6 +37,7 @@ class Stopwatch {
     const auto name_method = [&] {
       timing.how = device_.how();
       if (launches_ > 1) timing.how += fmt::format(" x{}", launches_);
+      timing.left_out = left_out_;
     };
     std::vector<Sample>& samples = timing.samples;
     const std::size_t most = static_cast<std::size_t>(std::max(policy_.max_samples, 1));
@@ -101,7 +104,24 @@ class Stopwatch {
     return Status::ok();
   }
 
+  // A clock may step back for once. What it shows then is no time, and another sample is taken.
   Result<std::vector<Sample>> take(int count, double budget_s) {
+    double seen_ms = 0;
+    for (int useless = 0; useless < kMaxUseless; ++useless) {
+      PURLIN_ASSIGN(std::vector<Sample> samples, take_raw(count, budget_s));
+      seen_ms = samples.front().ms;
+      left_out_ += static_cast<int>(std::erase_if(samples, [](const Sample& sample) {
+        return !(sample.ms >= 0 && sample.ms <= kMostMs);  // 0: the clock is coarse
+      }));
+      if (!samples.empty()) return samples;
+    }
+    return error(
+        Code::kUnavailable,
+        "the clock of {} measured {:g} ms for a launch, {} times in turn: it does not work",
+        device_.info().id, seen_ms, kMaxUseless);
+  }
+
+  Result<std::vector<Sample>> take_raw(int count, double budget_s) {
     gpu::TimingRequest request;
     request.samples = count;
     request.launches_per_sample = launches_;
@@ -116,8 +136,6 @@ class Stopwatch {
     if (samples.empty()) return error(Code::kFailed, "the device returned no timing sample");
     double clock_mhz = -1;
     for (Sample& sample : samples) {
-      if (!std::isfinite(sample.ms) || sample.ms < 0)
-        return error(Code::kFailed, "the device's clock returned {} ms for a launch", sample.ms);
       if (sample.sm_clock_mhz > 0) continue;
       if (clock_mhz < 0) clock_mhz = device_.current_clock_mhz();
       sample.sm_clock_mhz = clock_mhz;
@@ -131,7 +149,7 @@ class Stopwatch {
   const Restore& restore_;
   Clock& clock_;
   std::int64_t start_ns_ = 0;
-  int launches_ = 1;
+  int launches_ = 1, left_out_ = 0;
 };
 
 struct Field {

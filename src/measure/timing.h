@@ -3,7 +3,7 @@
 //
 // The tuner and the guard time with these functions, so that their numbers are comparable. The
 // reasons for the method: docs/concepts/measurement.md. Thread-safety: as the device's. Failure:
-// the device's own Status, or kFailed when its clock gives no usable time.
+// the device's own Status, or kUnavailable when its clock gives no usable time.
 #pragma once
 
 #include "base/json/json.h"
@@ -21,7 +21,6 @@ namespace purlin::measure {
 // The most that a policy states of what Purlin measures itself. Where such a value is made, it is
 // clamped, so that no measurement is an error.
 constexpr double kMaxNoise = 10, kMaxGiveUpMs = 1e9;
-constexpr double kLeastMs = 1e-6;      // of a launch: a nanosecond. Below it, a clock does not work
 constexpr int kMostSamples = 100'000;  // of a policy
 
 struct Policy {
@@ -52,10 +51,11 @@ Json to_json(const Policy& policy);
 Result<Policy> policy_from_json(const Json& json);
 
 struct Timing {
-  std::vector<Sample> samples;  // in the order taken, warm-up left out
+  std::vector<Sample> samples;  // In the order taken, warm-up left out.
   int launches_per_sample = 1;  // >1: each sample is the mean of so many
   std::string how;              // "event", "graph x32": docs/concepts/measurement.md
-  bool gave_up = false;         // stopped by give_up_ms: the samples are real, but few
+  bool gave_up = false;         // stopped by give_up_ms: the samples are real, but few.
+  int left_out = 0;  // samples without a time, such as those of a clock that stepped back.
 };
 
 // Called before every batch of samples; restores the contents that the kernel changes in place.

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace purlin::measure {
 namespace {
 
@@ -65,12 +67,13 @@ class ScriptedDevice : public gpu::FakeDevice {
     return samples;
   }
   Status spend(double ms) {
-    clock.now_ns += static_cast<std::int64_t>(ms * 1e6);
+    if (spends) clock.now_ns += static_cast<std::int64_t>(ms * 1e6);
     return Status::ok();
   }
   FakeClock clock;
   Status failure;
   int runs = 0;
+  bool spends = true;
   std::vector<gpu::TimingRequest> requests;
 
  private:
@@ -103,6 +106,24 @@ TEST(TimeKernel, GoesOnToTheMaximumWhenSamplesDisagree) {
   int launch = 0;
   ScriptedDevice device([&] { return ++launch % 2 == 0 ? 1.0 : 1.5; });
   EXPECT_EQ(timed(device, Policy{}).samples.size(), 40u);
+}
+
+TEST(TimeKernel, AClockThatStepsBackCostsASampleAndNotTheKernel) {
+  int launch = 0;
+  ScriptedDevice device([&] { return ++launch % 7 == 0 ? -3.0 : 1.0; });
+  const Timing timing = timed(device, Policy{});
+  EXPECT_GT(timing.left_out, 0);
+  EXPECT_GE(timing.samples.size(), 7u);
+  for (const Sample& sample : timing.samples) EXPECT_EQ(sample.ms, 1.0);
+}
+
+TEST(TimeKernel, AClockThatNeverWorksIsNoLostDevice) {
+  for (const double ms : {-1.0, 1e300, std::nan("")}) {
+    ScriptedDevice device([&] { return ms; });
+    device.spends = false;
+    const Result<Timing> timing = time_kernel(device, gpu::Launch{}, Policy{}, {}, device.clock);
+    EXPECT_EQ(timing.status().code(), Code::kUnavailable) << timing.status().message();
+  }
 }
 
 TEST(TimeKernel, StopsInBetweenOnceTheIntervalIsNarrow) {

@@ -401,6 +401,8 @@ class DeviceWorkbench : public Workbench {
     }
     evaluation.raced_out = timing->gave_up;
     evaluation.how = timing->how;
+    if (timing->left_out > 0)
+      evaluation.how += fmt::format(", {} without a time left out", timing->left_out);
     // A config that lost the race cannot win by its energy (the session ensures that).
     if (policy.energy_s > 0 && !timing->gave_up) {
       const Result<Energy> energy =

@@ -222,6 +222,46 @@ TEST_F(WorkbenchTest, TheToleranceFollowsTheMagnitudeOfTheOutput) {
   expect_contains(strict.message, "the tolerance may be too tight: [tolerance] atol = 0.0006");
 }
 
+// Reference and config write these, in 2 bytes, to every element.
+gpu::FakeBehaviour halves(std::uint16_t reference, std::uint16_t config) {
+  gpu::FakeBehaviour behaviour;
+  behaviour.write = [=](const gpu::FakeKernel& kernel, const gpu::Launch&, gpu::FakeBuffer& buffer,
+                        std::size_t offset, std::size_t bytes) {
+    const std::uint16_t bits = kernel.entry == "candidate" ? config : reference;
+    for (std::size_t i = 0; i + 1 < bytes; i += 2)
+      std::memcpy(&buffer.data[offset + i], &bits, sizeof bits);
+  };
+  return behaviour;
+}
+
+// Two orders of one sum round to neighbours, the nearest values that the type has.
+TEST_F(WorkbenchTest, NeighboursInACoarseTypeAreEqual) {
+  struct Row {
+    const char* dtype;
+    std::uint16_t reference, config;
+    bool equal;
+  };
+  for (const Row& row : {Row{"f16", 0x3C00, 0x3C01, true}, Row{"f16", 0x3C01, 0x3C00, true},
+                         Row{"f16", 0x3C00, 0x3C08, false}, Row{"bf16", 0x3F80, 0x3F81, true},
+                         Row{"bf16", 0x3F80, 0x3F90, false}}) {
+    ASSERT_TRUE(create(output_of(row.dtype), halves(row.reference, row.config)).is_ok());
+    const Evaluation evaluation = evaluate();
+    EXPECT_EQ(evaluation.ok(), row.equal) << row.dtype << ": " << evaluation.message;
+  }
+}
+
+TEST_F(WorkbenchTest, AReferenceThatIsNanEverywhereVerifiesNothing) {
+  expect_contains(create(output_of("f16"), halves(0x7E01, 0x7E01)).message(),
+                  "the reference writes NaN to every element of output 'out'");
+}
+
+TEST_F(WorkbenchTest, TheMessageNamesTheToleranceOfIntegersAndOfZeros) {
+  ASSERT_TRUE(create(output_of("i16"), halves(7, 8)).is_ok());
+  expect_contains(evaluate().message, "[tolerance] atol = 1 would accept it");
+  ASSERT_TRUE(create(output_of("f16"), halves(0, 1)).is_ok());
+  expect_contains(evaluate().message, "the output is 0 everywhere");
+}
+
 TEST_F(WorkbenchTest, ALargeErrorIsNotSaidToBeTheTolerances) {
   ASSERT_TRUE(create(output_of("f32"), candidate_writes(writes_off_by(5))).is_ok());
   const Evaluation wrong = evaluate();

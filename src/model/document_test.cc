@@ -86,6 +86,25 @@ TEST(Evaluation, FailuresHaveNoTimeAndAreNamed) {
   EXPECT_FALSE(status_from_name("great").has_value());
 }
 
+// A journal of another version, or of a clock that did not work, ends no session.
+TEST(Evaluation, ARecordedTimeThatIsNoneIsAFailure) {
+  for (const double ms : {0.0, -1.0, 1e-9, 1e300}) {
+    Evaluation evaluation;
+    evaluation.time_ms = ms;
+    evaluation.samples = {{ms, 0}, {1, 0}};
+    const Result<Evaluation> read = evaluation_from_json(to_json(evaluation));
+    ASSERT_TRUE(read.is_ok()) << read.status().message();
+    EXPECT_EQ(read->status, EvaluationStatus::kLaunch);
+    EXPECT_NE(read->message.find("its recorded time"), std::string::npos);
+    EXPECT_EQ(read->time_ms, 0);
+  }
+  EXPECT_TRUE(evaluation_from_json(to_json(Evaluation{}))->ok());  // only compiled
+  Evaluation evaluation;
+  evaluation.time_ms = 1;
+  evaluation.samples = {{-1, 0}, {0, 0}, {1, 0}, {1e300, 0}};
+  EXPECT_EQ(evaluation_from_json(to_json(evaluation))->samples.size(), 2u);
+}
+
 TEST(Evaluation, MedianOfEvenAndOdd) {
   EXPECT_EQ(median_ms({{3}, {1}, {2}}), 2);
   EXPECT_EQ(median_ms({{4}, {1}, {3}, {2}}), 2.5);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/evaluation.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -100,8 +102,19 @@ Result<Evaluation> evaluation_from_json(const Json& json) {
     const std::size_t i = evaluation.samples.size();
     evaluation.samples.push_back({ms.as_double(), i < clocks.size() ? clocks[i].as_double() : 0});
   }
+  const bool is_timed = !evaluation.samples.empty();
+  // A coarse clock may show 0 for single samples.
+  std::erase_if(evaluation.samples,
+                [](const Sample& sample) { return !(sample.ms >= 0 && sample.ms <= kMostMs); });
   if (evaluation.ok()) {
     PURLIN_ASSIGN(evaluation.time_ms, json.double_at("time_ms"));
+    // Of what was only compiled there is no time.
+    if (!is_time_ms(evaluation.time_ms) && (is_timed || evaluation.time_ms != 0)) {
+      evaluation.status = EvaluationStatus::kLaunch;
+      evaluation.message = fmt::format("its recorded time, {:g} ms, is none", evaluation.time_ms);
+      evaluation.time_ms = 0;
+      evaluation.samples.clear();
+    }
   }
   evaluation.raced_out = json["raced_out"].as_bool();
   evaluation.compile_s = json["compile_s"].as_double();

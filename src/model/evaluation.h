@@ -28,6 +28,11 @@ enum class EvaluationStatus {
 std::string_view status_name(EvaluationStatus status);  // "ok", "invalid", "compile", …
 std::optional<EvaluationStatus> status_from_name(std::string_view name);
 
+// No launch takes less than a nanosecond or more than a month: below, and beyond, a clock does not
+// work. Such a time would win, or lose, for good.
+constexpr double kLeastMs = 1e-6, kMostMs = 3e9;
+inline bool is_time_ms(double ms) { return ms >= kLeastMs && ms <= kMostMs; }
+
 struct Sample {
   double ms = 0;
   double sm_clock_mhz = 0;  // 0 = not known
@@ -66,6 +71,7 @@ std::optional<Objective> objective_from_name(std::string_view name);
 double objective_value(const Evaluation& evaluation, Objective objective);
 
 Json to_json(const Evaluation& evaluation);
+// One with a time that no launch takes has status kLaunch: the clock did not work.
 Result<Evaluation> evaluation_from_json(const Json& json);
 
 // Median of the samples' times, in ms. REQUIRES: not empty.

@@ -51,6 +51,16 @@ class Names(Tree):
                                         "docs/a.md:6: name: no verb 'purlin repot'",
                                         "src/measure/timing.h:1: name: no verb 'purlin bench'"])
 
+    def test_paths_of_sources(self):
+        self.write("src/measure/timing.h", "// See measure/clock.h, base/files.cc and src/base/files.cc.\n#include \"measure/gone.h\"\n")
+        self.write("docs/a.md", "`src/cli/GROUP/VERB.cc`, `tests/suites/x.sh`, `src/base/files.cc`, `my/measure/x.h`\n")
+        self.assertEqual(self.found(), ["docs/a.md:1: name: no file tests/suites/x.sh",
+                                        "src/measure/timing.h:1: name: no file measure/clock.h"])
+
+    def test_variables_of_the_hook(self):
+        self.write("python/purlin_hook/hook.py", 'a = _number("PURLIN_STATE", 1)\nb = _number("PURLIN_MADE", 1)\n')
+        self.assertEqual(self.found(), ["python/purlin_hook/hook.py:2: name: docs/reference/environment.md lacks PURLIN_MADE"])
+
     def test_hidden_verbs(self):
         self.write("src/cli/worker.cc", 'std::string_view name() const override { return "worker"; }\n'
                                         "bool hidden() const override { return true; }\n")

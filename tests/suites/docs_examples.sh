@@ -111,7 +111,7 @@ git commit -qam second
 cd ..
 
 pages=(README.md docs/getting-started.md)
-for page in "$PURLIN_SOURCE"/docs/guide/*.md "$PURLIN_SOURCE"/docs/tutorials/*.md; do
+for page in "$PURLIN_SOURCE"/docs/{guide,tutorials,concepts,formats}/*.md; do
   pages+=("${page#"$PURLIN_SOURCE"/}")
 done
 [ -z "${DOCS_PAGES:-}" ] || read -ra pages <<<"$DOCS_PAGES"  # some pages alone

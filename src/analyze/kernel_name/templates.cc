@@ -209,11 +209,10 @@ bool read_composable_kernel(const NameParts& parts, KernelName& out) {
   struct Spelling {
     std::string_view word, dtype;
   };
-  constexpr Spelling kTypes[] = {{"f8_fnuz_t", "f8e4m3"},
-                                 {"_Float16", "f16"},
-                                 {"__bf16", "bf16"},
-                                 {"bhalf_t", "bf16"},
-                                 {"half_t", "f16"}};
+  constexpr Spelling kTypes[] = {
+      {"f8_fnuz_t", "f8e4m3"},      {"_Float16", "f16"},          {"__bf16", "bf16"},
+      {"bhalf_t", "bf16"},          {"ck_tile::bf16_t", "bf16"},  {"ck_tile::fp16_t", "f16"},
+      {"ck_tile::fp8_t", "f8e4m3"}, {"ck_tile::bf8_t", "f8e5m2"}, {"half_t", "f16"}};
   std::size_t first = std::string_view::npos;
   for (const Spelling& type : kTypes) {
     const std::size_t at = parts.whole.find(type.word);

@@ -20,10 +20,6 @@ namespace {
 constexpr int kSchemaVersion = 1;
 constexpr std::size_t kMaxSamples = 20'000, kMaxTies = 1'000, kMaxParameters = 1'000;
 
-// No launch takes less than a nanosecond or more than a month. A time beyond would win, or lose,
-// for good.
-constexpr double kLeastMs = 1e-6, kMostMs = 3e9;
-
 // All that reads is for a Json or a JsonView. Absent is 0, as a time that was not measured. Times
 // come back from foreign files, so a negative or absurd one is refused.
 template <class J>
@@ -31,7 +27,7 @@ Result<double> time_at(const J& json, std::string_view key) {
   const auto& value = json[key];
   if (value.is_null()) return 0.0;
   const double ms = value.as_double(-1);
-  if (ms == 0 || (ms >= kLeastMs && ms <= kMostMs)) return ms;
+  if (ms == 0 || is_time_ms(ms)) return ms;
   return error(Code::kInvalid,
                "'{}' is not a time in milliseconds: 0 (not measured), or {:g} to {:g}", key,
                kLeastMs, kMostMs);
@@ -48,7 +44,7 @@ Result<std::vector<Sample>> samples_from(const J& json) {
   std::vector<Sample> samples;
   for (const auto& time : times) {
     const double ms = time.as_double(-1);
-    if (ms != 0 && !(ms >= kLeastMs && ms <= kMostMs))
+    if (ms != 0 && !is_time_ms(ms))
       return error(Code::kInvalid, "'samples_ms' holds no time at {}", samples.size());
     samples.push_back({ms, 0.0});
   }

@@ -49,11 +49,15 @@ Interrupt::Interrupt() {
   ::sigaddset(&action.sa_mask, SIGTERM);
   ::sigaction(SIGINT, &action, &interrupt_);
   ::sigaction(SIGTERM, &action, &terminate_);
+  // A terminal that closes. Under nohup it stays ignored.
+  ::sigaction(SIGHUP, nullptr, &hang_up_);
+  if (hang_up_.sa_handler != SIG_IGN) ::sigaction(SIGHUP, &action, nullptr);
 }
 
 Interrupt::~Interrupt() {
   ::sigaction(SIGINT, &interrupt_, nullptr);
   ::sigaction(SIGTERM, &terminate_, nullptr);
+  ::sigaction(SIGHUP, &hang_up_, nullptr);
 }
 
 const std::atomic<bool>& Interrupt::flag() { return interrupt_asked; }

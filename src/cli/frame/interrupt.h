@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Interrupt: Ctrl-C and SIGTERM as a request that the loop of a verb polls. Another signal, a
+// Interrupt: Ctrl-C, SIGTERM and SIGHUP as a request that the loop of a verb polls. Another signal, a
 // second later or more, ends the process at once. Owned by the verb while it runs; its end restores
 // the previous handlers.
 #pragma once
@@ -20,7 +20,7 @@ class Interrupt {
   static bool requested() { return flag().load(); }
 
  private:
-  struct sigaction interrupt_, terminate_;  // what was there before
+  struct sigaction interrupt_, terminate_, hang_up_;  // what was there before
 };
 
 }  // namespace purlin::cli

@@ -140,7 +140,9 @@ Result<std::unique_ptr<Device>> open_fake(const std::string& path) {
   if (const Status status = script->read(*json); !status.is_ok()) return status.with_context(path);
 
   FakeBehaviour behaviour;
-  behaviour.noise = (*json)["noise"].as_double();
+  behaviour.noise = (*json)["noise"].as_double(json->find("noise") == nullptr ? 0 : -1);
+  if (!(behaviour.noise >= 0))
+    return error(Code::kInvalid, "{}: 'noise' must be a number from 0", path);
   behaviour.seed = static_cast<std::uint64_t>((*json)["seed"].as_int(1));
   behaviour.compile = [script](const CompileRequest& request) { return compile(*script, request); };
   behaviour.compile_s = [script](const Config& config) {

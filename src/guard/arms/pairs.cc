@@ -143,7 +143,12 @@ class PairRun {
 
   // True if the item failed in an arm, which is its verdict.
   bool failed(std::size_t number, const Status& baseline, const Status& current) {
-    if (!current.is_ok()) {
+    if (!current.is_ok() && !baseline.is_ok()) {
+      const bool same = current.message() == baseline.message();
+      give_up(number, Verdict::kInvalid,
+              fmt::format("it fails on both sides: {}{}", baseline.message(),
+                          same ? "" : "; now: " + current.message()));
+    } else if (!current.is_ok()) {
       give_up(number, Verdict::kInvalid, "it fails now: " + current.message());
     } else if (!baseline.is_ok()) {
       give_up(number, Verdict::kInconclusive,

@@ -72,7 +72,12 @@ Result<std::string> resolve_commit(const std::string& folder, const std::string&
   Result<std::string> commit =
       git(folder, {"rev-parse", "--verify", "--quiet", "--end-of-options", revision + "^{commit}"});
   if (commit.is_ok()) return commit;
-  return error(Code::kInvalid, "'{}' names no commit of the repository at '{}'", revision, folder);
+  // No repository, or one of another owner: git says which.
+  PURLIN_ASSIGN(const std::string shallow, git(folder, {"rev-parse", "--is-shallow-repository"}));
+  return error(Code::kInvalid, "'{}' names no commit of the repository at '{}'{}", revision, folder,
+               shallow == "true" ? "; the clone is shallow, so it lacks older commits: git fetch "
+                                   "--unshallow --tags"
+                                 : "");
 }
 
 Result<std::string> repository_root(const std::string& folder) {

@@ -113,6 +113,17 @@ TEST_F(WorktreeTest, ABuildThatFailsSaysHow) {
   EXPECT_TRUE(make("HEAD", "").is_ok());
 }
 
+// CI systems clone one commit.
+TEST_F(WorktreeTest, AShallowCloneSaysThatItLacksCommits) {
+  ASSERT_TRUE(sh("git clone -q --depth 1 \"file://$PWD/repo\" 'with space'"));
+  const std::string clone = join_path(folder_, "with space");
+  EXPECT_TRUE(resolve_commit(clone, "HEAD").is_ok());
+  const std::string problem = resolve_commit(clone, "HEAD~1").status().message();
+  EXPECT_NE(problem.find("git fetch --unshallow"), std::string::npos) << problem;
+  EXPECT_EQ(resolve_commit(repository_, "nope").status().message().find("shallow"),
+            std::string::npos);
+}
+
 TEST_F(WorktreeTest, NamesWhatIsNoRevisionOrRepository) {
   EXPECT_NE(resolve_commit(repository_, "nope").status().message().find("'nope'"),
             std::string::npos);

@@ -197,6 +197,16 @@ TEST_F(CompareTest, FailuresBecomeVerdictsOfTheirItem) {
   EXPECT_EQ(result.measurement.launches, 0);
 }
 
+TEST_F(CompareTest, WhatFailsOnBothSidesDidNotBreakNow) {
+  a_.failures[gemm_] = b_.failures[gemm_] = "has no time";
+  a_.failures[softmax_] = "is old";
+  b_.failures[softmax_] = "is new";
+  const Report result = report();
+  EXPECT_EQ(result.items[0].result.verdict, Verdict::kInvalid);
+  EXPECT_EQ(result.items[0].result.reason, "it fails on both sides: has no time");
+  EXPECT_EQ(result.items[1].result.reason, "it fails on both sides: is old; now: is new");
+}
+
 TEST_F(CompareTest, UnfitPairsAreTakenAgainAndCountedUntilItIsHopeless) {
   b_.unfit[gemm_] = "thermal slowdown";
   const Report result = report();

@@ -239,6 +239,11 @@ TEST(BenchmarkOutput, ABenchmarkWithoutATimeFailsAlone) {
   ASSERT_EQ(parsed->size(), 2u);
   EXPECT_EQ((*parsed)[0].failure, "it has a time of 0 ns; times must be positive");
   EXPECT_EQ((*parsed)[1].failure, "");
+  const auto huge = parse_benchmark_output(
+      R"({"results": [{"command": "./a", "times": [1e300]}, {"command": "./b", "times": [1]}]})",
+      rules(OutputFormat::kHyperfine), "");
+  ASSERT_TRUE(huge.is_ok());
+  EXPECT_NE((*huge)[0].failure.find("of a real clock"), std::string::npos) << (*huge)[0].failure;
 }
 
 }  // namespace

@@ -16,8 +16,8 @@ constexpr std::size_t kMaxName = 1000;
 Status TimesCollector::add(std::string name, double time_ns, double clock_mhz) {
   // A benchmark that is below the resolution of its timer fails, and not the whole output.
   if (!is_time(time_ns))
-    return fail(std::move(name),
-                fmt::format("it has a time of {} ns; times must be positive", time_ns));
+    return fail(std::move(name), fmt::format("it has a time of {} ns; times must be positive{}",
+                                             time_ns, time_ns > 0 ? ", and of a real clock" : ""));
   if (!is_clock(clock_mhz)) clock_mhz = 0;
   PURLIN_ASSIGN(BenchmarkTimes * times, find(std::move(name)));
   if (++samples_ > kMaxOutputSamples)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ceilings: what a device can do at most, as FLOP/s per element type and unit and B/s per memory
 // level, each with where the figure comes from. Filled from the GPU table, from device attributes
-// (analyze/ceilings.h) or by measurement (measure/ceilings.h); the document of a measurement is
-// docs/formats/ceilings.md. A plain value.
+// (analyze/roofline/roofline.h) or by measurement (measure/ceilings/ceilings.h); the document of a
+// measurement is docs/formats/ceilings.md. A plain value.
 #pragma once
 
 #include "base/json/json.h"

@@ -199,6 +199,21 @@ std::size_t size_of(Dtype dtype) {
   return 0;
 }
 
+double rounding_rtol(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::kF16:
+      return 1e-3;
+    case Dtype::kBf16:
+      return 1.6e-2;
+    case Dtype::kF8E4m3:
+      return 0.125;
+    case Dtype::kF8E5m2:
+      return 0.25;
+    default:
+      return 0;
+  }
+}
+
 std::string_view name_of(Dtype dtype) {
   for (const DtypeName& entry : kNames)
     if (entry.dtype == dtype) return entry.name;

@@ -95,7 +95,7 @@ class SpecReader {
     PURLIN_TRY(inner.read_work(*rest.find("work")));
     inner.spec_.rtol = library_rtol(operation);
     inner.spec_.atol = 0;  // by the depth of the problem: library_tolerance
-    inner.spec_.scaled_atol = false;
+    inner.spec_.scaled_atol = inner.spec_.default_rtol = false;
     if (const Toml* tolerance = top.optional("tolerance")) {
       PURLIN_TRY(inner.read_tolerance(*tolerance));
       inner.spec_.library_tolerance = false;
@@ -319,6 +319,7 @@ class SpecReader {
 
   Status read_tolerance(const Toml& node) {
     PURLIN_ASSIGN(TomlTable table, TomlTable::of(node, "[tolerance]"));
+    spec_.default_rtol = table.node().find("rtol") == nullptr && !spec_.library;
     PURLIN_ASSIGN(spec_.rtol, table.number_or("rtol", spec_.rtol));
     spec_.scaled_atol = table.node().find("atol") == nullptr && !spec_.library;
     PURLIN_ASSIGN(spec_.atol, table.number_or("atol", spec_.atol));

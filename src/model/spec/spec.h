@@ -102,6 +102,7 @@ struct KernelSpec {
   std::vector<Argument> arguments;
   Reference reference;
   double rtol = 1e-4, atol = 0;  // |out - ref| <= atol + rtol * |ref|
+  bool default_rtol = true;      // rtol is not stated: of coarse types it is that of their rounding
   bool scaled_atol = true;       // atol is not stated: rtol times the magnitude of the output
   std::optional<SpecExpression> flops, bytes;  // of one launch
   std::map<std::string, std::string> bucket;   // dimension -> "exact" | "pow2" | "multiple:N"

@@ -3,7 +3,7 @@
 //
 // A file is a sequence of checksummed chunks; everything up to the last seal is consistent, so a
 // file whose writer was killed is readable up to there and comes back with Profile::partial set.
-// Capture libraries write such files chunk by chunk (profile/capture/spool.h); write_profile writes
+// Capture libraries write such files chunk by chunk (profile/spool.h); write_profile writes
 // a whole one. Files are foreign input: nothing in them is trusted. Pure functions over values.
 #pragma once
 

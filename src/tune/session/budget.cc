@@ -36,6 +36,11 @@ bool Budget::exceeds(const Budget& other) const {
          (other.seconds > 0 && (seconds == 0 || seconds > other.seconds));
 }
 
+double Budget::start_s() const {
+  constexpr double kLeast = 10;  // a driver alone takes seconds
+  return seconds > 0 ? std::max(seconds, kLeast) : 0;
+}
+
 double Budget::spent(std::size_t evaluations_made, double seconds_passed) const {
   double share = 0;
   if (evaluations > 0)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tune/session/entry_of.h"
 
+#include <algorithm>
+
 namespace purlin::tune {
 namespace {
 
@@ -8,10 +10,13 @@ namespace {
 constexpr std::size_t kMaxKept = 10'000;
 
 std::vector<Sample> kept_samples(const std::vector<Sample>& all) {
-  if (all.size() <= kMaxKept) return all;
   std::vector<Sample> kept;
-  kept.reserve(kMaxKept);
-  for (std::size_t i = 0; i < kMaxKept; ++i) kept.push_back(all[i * all.size() / kMaxKept]);
+  const std::size_t count = std::min(all.size(), kMaxKept);
+  kept.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const Sample& sample = all[i * all.size() / count];
+    if (sample.ms == 0 || is_time_ms(sample.ms)) kept.push_back(sample);
+  }
   return kept;
 }
 
@@ -42,8 +47,9 @@ Result<cache::Entry> entry_of(const SessionResult& result, const EntrySubject& s
   }
   for (const std::size_t tie : verdict.ties)
     entry.ties.push_back(result.evaluations[verdict.finalists[tie].evaluation].config);
-  // Times of another state of the machine would be compared with those of this one.
-  if (verdict.machine_change != 1) {
+  // Times of another state of the machine would be compared with those of this one, and a time that
+  // is chance with the next one.
+  if (verdict.machine_change != 1 || !verdict.best().is_known()) {
     entry.time_ms = entry.default_time_ms = entry.runner_up_ms = 0;
     entry.samples.clear();
   }

@@ -69,6 +69,7 @@ std::vector<Finalist> choose(const std::vector<Evaluation>& evaluations,
     finalist.time_ms = evaluation.time_ms;
     finalist.values = values_of(evaluation, options.objective);
     finalist.value = value(order[rank]);
+    finalist.searched = evaluation.raced_out ? 0 : finalist.value;
     finalist.energy_mj = evaluation.energy_mj;
     finalist.power_w = evaluation.power_w;
     finalist.is_default = is_default;
@@ -132,7 +133,11 @@ Finals::Finals(const Space& space, const std::vector<Evaluation>& evaluations,
       again_(again),
       finalists_(choose(evaluations, default_evaluation, options)),
       fresh_(finalists_.size()),
-      fresh_values_(finalists_.size()) {
+      fresh_values_(finalists_.size()),
+      fresh_by_round_(finalists_.size()) {
+  // Until a round is over, what the search measured is the only one.
+  if (again_)
+    for (Finalist& finalist : finalists_) finalist.by_round = {{finalist.value, 0}};
   policy_.give_up_ms = 0;
   policy_.min_samples = policy_.max_samples = options.samples;
   std::vector<double> noises;
@@ -203,6 +208,7 @@ void Finals::report(const Evaluation& measured) {
     fresh_[i].insert(fresh_[i].end(), measured.samples.begin(), measured.samples.end());
     const std::vector<Sample> values = values_of(measured, options_.objective);
     fresh_values_[i].insert(fresh_values_[i].end(), values.begin(), values.end());
+    fresh_by_round_[i].push_back({median_ms(values), 0});
     finalists_[i].energy_mj = measured.energy_mj;
     finalists_[i].power_w = measured.power_w;
   } else {
@@ -217,6 +223,7 @@ void Finals::end_round() {
     if (finalists_[i].problem.empty() && !finalists_[i].beaten) {
       finalists_[i].samples = fresh_[i];
       finalists_[i].values = fresh_values_[i];
+      finalists_[i].by_round = fresh_by_round_[i];
     }
   turn_ = 0;
   round_begun_ = false;

@@ -74,7 +74,7 @@ class Finals {
   bool again_;
   std::vector<Finalist> finalists_;
   // By finalist, this round's included.
-  std::vector<std::vector<Sample>> fresh_, fresh_values_;
+  std::vector<std::vector<Sample>> fresh_, fresh_values_, fresh_by_round_;
   int rounds_ = 0;        // made in full
   bool decided_ = false;  // more rounds would not change much
   bool open_ = false;     // tune::is_open, after the last full round

@@ -339,7 +339,9 @@ std::string report_text(const ReportInput& input, const Terminal& terminal, std:
       const double mj = row.finalist != nullptr ? row.finalist->energy_mj : searched.energy_mj;
       const double watts = row.finalist != nullptr ? row.finalist->power_w : searched.power_w;
       cells.push_back(mj > 0 ? fmt::format("{:.3g} mJ", mj) : "");
-      cells.push_back(watts > 0 ? fmt::format("{:.0f} W", watts) : "");
+      cells.push_back(watts > 1e6 ? fmt::format("{:.3g} W", watts)
+                      : watts > 0 ? fmt::format("{:.0f} W", watts)
+                                  : "");
     }
     cells.push_back(config.text());
     cells.push_back(i == 0 ? terminal.paint(Style::kGreen, note) : note);

@@ -261,13 +261,18 @@ class KernelTuning {
           "what else runs on it, and tune again",
           subject_.device.id, 100 * made_.session.noise,
           made_.session.noise >= measure::kMaxNoise ? " or more" : "");
-    if (!made_.worked() || made_.session.verdict->machine_change == 1) return;
+    if (!made_.worked()) return;
+    const std::string_view stored =
+        keeps_ && request_.cache.store ? "; the winner is stored without its times" : "";
+    if (const Finalist& best = made_.session.verdict->best(); !best.is_known())
+      log_.warn("the winner's time is not known: its median lies between {:.3g} and {:.3g} ms{}",
+                best.interval.low, best.interval.high, stored);
     const double change = made_.session.verdict->machine_change;
+    if (change == 1) return;
     log_.warn(
         "the finals measured the same configs {:.1f} times {} than the search: the machine was in "
         "another state by then{}",
-        change > 1 ? change : 1 / change, change > 1 ? "slower" : "faster",
-        keeps_ && request_.cache.store ? "; the winner is stored without its times" : "");
+        change > 1 ? change : 1 / change, change > 1 ? "slower" : "faster", stored);
   }
 
   // Where no config works, the error about that has the message.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 namespace purlin::tune {
 namespace {
@@ -11,6 +12,12 @@ constexpr double kClaimConfidence = 0.99;
 // The fewest whose range has that confidence. Ranges of fewer have to lie further apart: by more
 // than either is wide.
 constexpr std::size_t kClaimSamples = 8;
+// Ranges of two or three rounds have to lie apart by this multiple of the widest: what a t-test
+// asks for at 99.9 %.
+constexpr double kFewRounds[] = {0, 0, 15, 2.5};
+// A clock that changes now and then is not seen in so few rounds. By then a lead has to be larger
+// to count, and one that the clock may explain is worth more rounds.
+constexpr double kLeadUnseen = 0.1, kClockChange = 1. / 3;
 // Clocks that drift or throttle change times by up to a third; another state changes them by more.
 constexpr double kMachineChange = 1.5;
 constexpr std::size_t kChangeSamples = 5;  // the fewest, of each, whose medians compare
@@ -22,6 +29,33 @@ const Finalist* default_of(const std::vector<Finalist>& finalists) {
   return found == finalists.end() ? nullptr : &*found;
 }
 
+double width(const measure::Interval& interval) { return interval.high - interval.low; }
+
+std::size_t common_rounds(const Finalist& fast, const Finalist& slow) {
+  return std::min(fast.by_round.size(), slow.by_round.size());
+}
+
+bool are_rounds_apart(const Finalist& fast, const Finalist& slow, const Unsteadiness& unsteady) {
+  const std::size_t rounds = common_rounds(fast, slow);
+  if (rounds == 0) return true;
+  const measure::Interval low = measure::median_interval_ms(fast.by_round, kClaimConfidence);
+  const measure::Interval high = measure::median_interval_ms(slow.by_round, kClaimConfidence);
+  const double gap = high.low - low.high;
+  if (rounds >= kClaimSamples) return gap > 0;
+  if (rounds < std::size(kFewRounds) && gap <= kLeadUnseen * high.low) return false;
+  const double widest = std::max({width(low), width(high), unsteady.rounds * high.low});
+  const double factor = rounds < std::size(kFewRounds) ? kFewRounds[rounds] : 1;
+  return gap > std::max(factor * widest, unsteady.search * high.low);
+}
+
+// Whether further rounds would not change that they are apart.
+bool stays_apart(const Finalist& fast, const Finalist& slow, const Unsteadiness& unsteady) {
+  if (!is_apart(fast, slow, unsteady)) return false;
+  const std::size_t rounds = common_rounds(fast, slow);
+  return rounds == 0 || rounds >= std::size(kFewRounds) ||
+         median_ms(fast.values) < median_ms(slow.values) * (1 - kClockChange);
+}
+
 bool do_overlap(const measure::Interval& a, const measure::Interval& b) {
   return a.low <= b.high && b.low <= a.high;
 }
@@ -29,9 +63,11 @@ bool do_overlap(const measure::Interval& a, const measure::Interval& b) {
 // The indices of those among whom the winner is chosen; sorted finalists have the lowest first.
 std::vector<std::size_t> leaders(const std::vector<Finalist>& finalists, double tie_cap) {
   const Finalist* const fallback = default_of(finalists);
+  const Unsteadiness unsteady = unsteadiness(finalists);
   std::vector<std::size_t> able;
   for (std::size_t i = 0; i < finalists.size(); ++i)
-    if (finalists[i].can_win() && (fallback == nullptr || is_apart(finalists[i], *fallback)))
+    if (finalists[i].can_win() &&
+        (fallback == nullptr || is_apart(finalists[i], *fallback, unsteady)))
       able.push_back(i);
   if (able.empty()) {
     const Finalist& chosen = fallback != nullptr ? *fallback : finalists.front();
@@ -47,23 +83,45 @@ std::vector<std::size_t> leaders(const std::vector<Finalist>& finalists, double 
 
 }  // namespace
 
-bool is_apart(const Finalist& fast, const Finalist& slow) {
+Unsteadiness unsteadiness(const std::vector<Finalist>& finalists) {
+  Unsteadiness most;
+  std::vector<Sample> changes;
+  for (const Finalist& finalist : finalists) {
+    if (finalist.by_round.empty()) continue;  // of a recording
+    const double median = median_ms(finalist.by_round);
+    if (!(median > 0)) continue;
+    if (finalist.by_round.size() > 1)
+      most.rounds = std::max(
+          most.rounds,
+          width(measure::median_interval_ms(finalist.by_round, kClaimConfidence)) / median);
+    if (finalist.searched > 0) changes.push_back({median / finalist.searched, 0});
+  }
+  if (changes.empty()) return most;
+  const double common = median_ms(changes);
+  for (const Sample& change : changes)
+    most.search = std::max(most.search, std::abs(change.ms / common - 1));
+  return most;
+}
+
+bool is_apart(const Finalist& fast, const Finalist& slow, const Unsteadiness& unsteady) {
+  if (!are_rounds_apart(fast, slow, unsteady)) return false;
   const measure::Interval low = measure::median_interval_ms(fast.values, kClaimConfidence);
   const measure::Interval high = measure::median_interval_ms(slow.values, kClaimConfidence);
   const double gap = high.low - low.high;
   if (std::min(fast.values.size(), slow.values.size()) >= kClaimSamples) return gap > 0;
-  return gap > std::max(low.high - low.low, high.high - high.low);
+  return gap > std::max(width(low), width(high));
 }
 
 bool is_open(const std::vector<Finalist>& finalists, double tie_cap) {
   const Finalist* const fallback = default_of(finalists);
   if (fallback == nullptr || fallback->values.empty()) return false;
   bool ahead = false;
+  const Unsteadiness unsteady = unsteadiness(finalists);
   const double bound = median_ms(fallback->values) / (1 + tie_cap);
   for (const Finalist& finalist : finalists) {
     if (&finalist == fallback || !finalist.can_win() || finalist.values.empty()) continue;
     if (median_ms(finalist.values) >= bound) continue;
-    if (is_apart(finalist, *fallback)) return false;
+    if (stays_apart(finalist, *fallback, unsteady)) return false;
     ahead = true;
   }
   return ahead;

@@ -128,6 +128,18 @@ void TraceCollector::add(const ChromeEvent& event) {
     add_metadata(event);
     return;
   }
+  if (phase == 'B') {
+    if (!pairs_.begin(event)) ++out_.not_understood;
+    return;
+  }
+  if (phase == 'E') {
+    const ChromeEvent* const whole = pairs_.end(event);
+    if (whole == nullptr)
+      ++out_.not_understood;
+    else
+      add(*whole);
+    return;
+  }
   // Without a phase but with a duration, as some scripts write them, it is a whole event.
   if (phase != 'X' && (phase != '\0' || !event.has(Field::kDuration))) {
     if (phase == '\0' && !event.has(Field::kName)) return;  // XLA's writer ends the list with {}
@@ -387,6 +399,7 @@ void TraceCollector::drop_far_times() {
 
 Records TraceCollector::finish() {
   resolve();
+  out_.not_understood += pairs_.open();  // begins without an end
   drop_far_times();
   for (const DeviceRecord& copy : out_.copies) add_to_row(copy.activity);
   if (out_.processes.empty() && !out_.kernels.empty()) out_.processes.emplace_back();

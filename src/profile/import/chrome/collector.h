@@ -8,6 +8,7 @@
 #include "model/profile/sketch_budget.h"
 #include "profile/import/chrome/event.h"
 #include "profile/import/chrome/records.h"
+#include "profile/import/chrome/span_pairs.h"
 #include "profile/import/import.h"
 
 #include <string>
@@ -81,6 +82,7 @@ class TraceCollector {
   std::unordered_map<std::string, std::uint32_t> host_processes_;
   std::vector<std::uint8_t> call_kinds_;  // by name: CallKind + 1, 0 not looked at
   std::vector<std::uint8_t> range_kinds_;
+  SpanPairs pairs_;
   std::size_t kept_ = 0, counter_values_ = 0;
   DeviceRecord* unbound_ = nullptr;  // the last device work, where it has no correlation id
 };

@@ -45,6 +45,28 @@ const CoverageNote* layout_note(const Profile& profile, std::string_view cause) 
   return nullptr;
 }
 
+TEST(ChromeLayouts, ABeginAndItsEndAreOneEvent) {
+  const std::string head = R"("pid":0,"tid":7,"ts":)";
+  const Profile profile = import_ok(of_events(
+      R"({"ph":"B","cat":"kernel","name":"outer",)" + head +
+      R"(10.5,"args":{"device":0,"stream":7,"grid":[2,1,1],"block":[64,1,1]}},)" +
+      // Another track, with an end that comes in between.
+      R"({"ph":"B","cat":"kernel","name":"other","pid":0,"tid":8,"ts":11,"args":{"device":0,"stream":8}},)" +
+      R"({"ph":"E",)" + head + R"(15.75},)" +
+      R"({"ph":"E","pid":0,"tid":8,"ts":31,"args":{"grid":[4,1,1]}},)" +
+      // Without a begin; and a begin without an end.
+      R"({"ph":"E",)" + head + R"(40},)" + R"({"ph":"B","cat":"kernel","name":"cut",)" + head +
+      R"(50,"args":{}})"));
+  ASSERT_EQ(profile.kernels.size(), 2u);
+  for (const KernelRow& row : profile.kernels) {
+    const bool outer = row.name == "outer";
+    EXPECT_EQ(row.duration.total_ns(), outer ? 5250 : 20000) << row.name;
+  }
+  const CoverageNote* const note = layout_note(profile, "not_understood");
+  ASSERT_NE(note, nullptr);
+  EXPECT_EQ(note->count, 2);
+}
+
 TEST(ChromeLayouts, WhatComesBeforeAndBehindTheEventsDoesNotMatter) {
   const std::string events = kernel("k", 10, 1);
   EXPECT_EQ(import_ok("[" + events + "]").kernels.size(), 1u);
