@@ -3,9 +3,10 @@
 // 40 kernels, a week of 6-hour steps. Noise between processes and within them is that of recorded
 // processes (CSV: process,kernel,iteration,time_us,sm_clock_mhz); chips differ by 2 %.
 //
-//   fleet_alarms RECORDING.csv.gz [FLEETS [STRAGGLERS]]     prints Markdown tables
+//   fleet_alarms RECORDING.csv.gz [FLEETS [STRAGGLERS [POWER]]]     prints Markdown tables
 //
-// STRAGGLERS: so many A/A weeks of each size of fleet, for false stragglers alone.
+// STRAGGLERS: so many A/A weeks of each size of fleet, for false stragglers alone. POWER: so many
+// fleets for each slow-down of one device, as the server looks at them: the last two days.
 //
 // Peer in the same run: change points of one series for each kernel, without nodes.
 #include "base/random.h"
@@ -57,7 +58,10 @@ struct Plan {
   double shift = 0;          // of kernel 0 from `at` on
   int at = 16;
   bool shapes_move = false;  // the mix of shapes of every kernel changes in the week
-  int straggler = -1;        // node that is 20 % slow
+  int steps = kSteps;
+  int straggler = -1;  // node that is slow
+  double slow_down = 0.2;
+  int slow_from = 0;  // step
 };
 
 std::vector<Cell> fleet_week(const Plan& plan, const std::vector<Recorded>& noise,
@@ -70,7 +74,7 @@ std::vector<Cell> fleet_week(const Plan& plan, const std::vector<Recorded>& nois
     const Recorded& recorded = noise[static_cast<std::size_t>(kernel) % noise.size()];
     for (int node = 0; node < plan.nodes; ++node) {
       double process = 1;
-      for (int step = 0; step < kSteps; ++step) {
+      for (int step = 0; step < plan.steps; ++step) {
         // A process lives for a day on average.
         if (step == 0 || random.uniform() < 0.25)
           process = std::exp(plan.process_scale *
@@ -78,7 +82,7 @@ std::vector<Cell> fleet_week(const Plan& plan, const std::vector<Recorded>& nois
         double factor = chips[static_cast<std::size_t>(node)] * process;
         factor *= 1 + plan.daily * std::sin(2 * M_PI * step / 4);
         if (kernel == 0 && step >= plan.at) factor *= 1 + plan.shift;
-        if (node == plan.straggler) factor *= 1.2;
+        if (node == plan.straggler && step >= plan.slow_from) factor *= 1 + plan.slow_down;
         for (int shape = 0; shape < 2; ++shape) {
           const bool rare = plan.shapes_move && (shape == 1) == (step < plan.at);
           Cell cell;
@@ -174,6 +178,26 @@ void print_stragglers(int nodes, const std::vector<Recorded>& noise, int fleets)
   std::fflush(stdout);
 }
 
+// One device that is slow since some steps ago, in the two days that the server looks at.
+void print_straggler_power(int nodes, int steps_slow, const std::vector<Recorded>& noise,
+                           int fleets) {
+  Plan plan;
+  plan.nodes = nodes, plan.steps = 8, plan.straggler = 3, plan.slow_from = plan.steps - steps_slow;
+  std::printf("| %d | %d h |", nodes, steps_slow * 6);
+  for (const double slow_down : {0.0, 0.05, 0.08, 0.1, 0.15, 0.2, 0.3}) {
+    plan.slow_down = slow_down;
+    int found = 0;
+    for (int i = 0; i < fleets; ++i) {
+      const auto cells = fleet_week(plan, noise, static_cast<std::uint64_t>(i) * 15'485'863 + 29);
+      for (const Straggler& row : find_stragglers(cells, {}).devices_slow)
+        found += row.node == "node3";
+    }
+    std::printf(" %d %% |", 100 * found / fleets);
+    std::fflush(stdout);
+  }
+  std::printf("\n");
+}
+
 void print_power(const Plan& plan, const std::vector<Recorded>& noise, int fleets) {
   const Count count = run(plan, noise, fleets);
   std::printf("| %+.0f %% | %d | %d | %d of %d |\n", 100 * plan.shift, plan.nodes, kSteps - plan.at,
@@ -194,6 +218,14 @@ int main(int argc, char** argv) {
     return 2;
   }
   const std::vector<Recorded> noise = recorded_noise(*kernels);
+  if (const int each = argc > 4 ? std::atoi(argv[4]) : 0; each > 0) {
+    std::printf(
+        "| nodes | slow for | 0 %% | 5 %% | 8 %% | 10 %% | 15 %% | 20 %% | 30 %% |\n"
+        "|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n");
+    for (const int nodes : {7, 24})
+      for (const int steps : {1, 2, 4, 8}) print_straggler_power(nodes, steps, noise, each);
+    return 0;
+  }
   if (const int weeks = argc > 3 ? std::atoi(argv[3]) : 0; weeks > 0) {
     std::printf(
         "| nodes | A/A weeks | with a false straggler | upper 95 %% bound |\n|--:|--:|--:|--:|\n");

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Screenshots of every view, of real captures (tests/data/page): node screenshots.mjs [DIR] [NAME] [--all].
-// Into docs/screenshots, or DIR; --all: both widths and both colour schemes.
+// Screenshots of every view, of real captures (tests/data/page): node screenshots.mjs [DIR] [NAME] [--all] [--full].
+// Into docs/screenshots, or DIR; --all: both widths and both colour schemes; --full: down to the end of each page.
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { browser, data, gpt2, makePages, root, serve, view } from "./test/pages.mjs";
 
-const args = process.argv.slice(2).filter((a) => !a.startsWith("--")), all = process.argv.includes("--all");
+const args = process.argv.slice(2).filter((a) => !a.startsWith("--")), all = process.argv.includes("--all"), fullPage = process.argv.includes("--full");
 const out = args[0] ?? join(root, "docs/screenshots"), only = args[1];
 mkdirSync(out, { recursive: true });
 const folder = mkdtempSync(join(tmpdir(), "purlin-shots-"));
@@ -52,7 +52,7 @@ for (const width of all ? [1280, 1920] : [1280]) for (const scheme of all ? ["li
     await page.locator(ready).first().waitFor({ timeout: 15000 });
     if (use) await use(page);
     await page.waitForTimeout(150);
-    await page.screenshot({ path: join(out, all ? `${name}_${width}_${scheme}.png` : `${name}.png`) });
+    await page.screenshot({ fullPage, path: join(out, all ? `${name}_${width}_${scheme}.png` : `${name}.png`) });
     await page.close();
   }
   await context.close();

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures the pairs of pairs.py on a GPU: `python3 run.py OUT [NAME…]` writes OUT/pairs.json and OUT/traces/NAME.json.gz.
 `--later` takes those of pairs_later.py, `--unseen` of pairs_unseen.py, `--practice` of pairs_practice.py, `--compiled` of
-pairs_compiled.py, `--fourth` of pairs_fourth.py. Of an odd hash of its name, a pair is set aside; all of pairs_unseen.py and
-pairs_fourth.py are, none of pairs_compiled.py.
+pairs_compiled.py, `--fourth` of pairs_fourth.py, `--fifth` of pairs_fifth.py. Of an odd hash of its name, a pair is set aside;
+all of pairs_unseen.py and pairs_fourth.py are, none of pairs_compiled.py.
 
 The time of a step is of the program without a profiler: before and after take turns in blocks of about a tenth of a
 second, the device is waited for at the end of a block. The trace is torch.profiler's, with shapes, 12 steps of the
-program as found, after everything was measured. A pair that fails is kept with its error.
+program as found, after everything was measured. A pair that fails is kept with its error. A pair that its file lists in SYNCED is
+measured and recorded a second time with the device waited for after each step (`synced` in pairs.json).
 """
 
 import gc
@@ -26,11 +27,12 @@ import torch
 from torch.profiler import ProfilerActivity, profile, schedule
 
 SETS = {"--later": "pairs_later", "--unseen": "pairs_unseen", "--practice": "pairs_practice", "--compiled": "pairs_compiled",
-        "--fourth": "pairs_fourth"}
+        "--fourth": "pairs_fourth", "--fifth": "pairs_fifth"}
 OF_SET = [option for option in SETS if option in sys.argv]
 for option in OF_SET:
     sys.argv.remove(option)
-PAIRS = importlib.import_module(SETS[OF_SET[0]] if OF_SET else "pairs").PAIRS
+MODULE = importlib.import_module(SETS[OF_SET[0]] if OF_SET else "pairs")
+PAIRS, SYNCED = MODULE.PAIRS, getattr(MODULE, "SYNCED", [])
 
 ROUNDS, BLOCK_S, STEPS = 7, 0.08, 12
 MOST_S = 45  # of one pair
@@ -73,6 +75,27 @@ def record(step, path):
     profiler.export_chrome_trace(path)
 
 
+def with_synchronisation(step):
+    def both():
+        step()
+        torch.cuda.synchronize()
+    return both
+
+
+def measured(before, after, name, out):
+    """The fields of a row: what was measured, then recorded."""
+    row = {}
+    times = measure(before, after)
+    for which, values in zip(("before", "after"), times):
+        row[which + "_ms"] = statistics.median(values)
+        row[which + "_all_ms"] = values
+    row["saved_share"] = 1 - row["after_ms"] / row["before_ms"]
+    row["trace"] = f"traces/{name}.json.gz"
+    record(before, os.path.join(out, row["trace"]))
+    row["trace_bytes"] = os.path.getsize(os.path.join(out, row["trace"]))
+    return row
+
+
 def too_long(signum, frame):
     raise TimeoutError(f"over {MOST_S} s")
 
@@ -84,14 +107,9 @@ def one(name, entry, out):
     signal.alarm(MOST_S)
     try:
         before, after = entry["make"]()
-        times = measure(before, after)
-        for which, values in zip(("before", "after"), times):
-            row[which + "_ms"] = statistics.median(values)
-            row[which + "_all_ms"] = values
-        row["saved_share"] = 1 - row["after_ms"] / row["before_ms"]
-        row["trace"] = f"traces/{name}.json.gz"
-        record(before, os.path.join(out, row["trace"]))
-        row["trace_bytes"] = os.path.getsize(os.path.join(out, row["trace"]))
+        row.update(measured(before, after, name, out))
+        if name in SYNCED:
+            row["synced"] = measured(with_synchronisation(before), with_synchronisation(after), f"{name}.synced", out)
     except Exception as error:  # noqa: BLE001 - one pair's failure is not the others'
         row["error"] = f"{type(error).__name__}: {error}"
         traceback.print_exc(limit=4)

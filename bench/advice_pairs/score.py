@@ -4,7 +4,9 @@
 Each FOLDER has pairs.json and traces/. `--seen` leaves the pairs that are set aside out: the constants of the rules are chosen
 with it. `--as-seen` counts them as seen, `--sealed` prints them alone. A pair counts as named where its rule, or one that names
 the same cure, is first or second (`--rule-alone`: its rule only); as inside where the measured saving lies in the interval of
-its own rule, which `after` carries out. A null pair counts as quiet where its rule promises at most 3 %.
+its own rule, which `after` carries out. A null pair counts as quiet where its rule promises at most 3 %. `--own` takes the
+profiles of own.py (own/NAME.plprof), where they are, and `--synced` the traces with a synchronisation after each step, against
+the gain that was measured without one.
 """
 
 import json
@@ -73,16 +75,23 @@ def nulls(title, pairs):
     print(f"\nQuiet: {sum(pair['quiet'] for pair in pairs)} of {len(pairs)}.")
 
 
-def pairs_of(folder):
+def recording_of(pair, options):
+    return f"own/{pair['name']}.plprof" if "--own" in options else pair["trace"]
+
+
+def pairs_of(folder, options):
     with open(os.path.join(folder, "pairs.json"), encoding="utf-8") as file:
         pairs = json.load(file)["pairs"]
-    return [{**pair, "trace": os.path.join(folder, pair["trace"])} for pair in pairs if "error" not in pair]
+    if "--synced" in options:
+        pairs = [{**pair, "trace": pair["synced"]["trace"]} for pair in pairs if "synced" in pair]
+    pairs = [{**pair, "trace": os.path.join(folder, recording_of(pair, options))} for pair in pairs if "error" not in pair]
+    return [pair for pair in pairs if os.path.exists(pair["trace"])]
 
 
 def main():
     options = {word for word in sys.argv if word.startswith("--")}
     purlin, *folders = [word for word in sys.argv[1:] if word not in options]
-    pairs = [pair for folder in folders for pair in pairs_of(folder)]
+    pairs = [pair for folder in folders for pair in pairs_of(folder, options)]
     if "--as-seen" in options:
         pairs = [{**pair, "set_aside": False} for pair in pairs]
     wanted = {"--seen": [False], "--sealed": [True]}

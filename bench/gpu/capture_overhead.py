@@ -23,7 +23,8 @@ windows follow (graph) the clock matters all along, and the host's noise does no
 one stretch by itself, in random order (--method). Where nothing follows (tiny, training: the note launch_bound) or
 everything (gemm) it does not: the coverage, which says which of these it was, is in the document.
 
-Rows: none, default (`purlin profile`), uncopied (the same with --copies off), on (the library injected by the environment and nothing else, as it is left on everywhere:
+Rows: none, default (`purlin profile --torch off`), uncopied (the same with --copies off), hooked (plain `purlin profile`: with a trace of PyTorch in the
+head, after which CUPTI is gone), fresh (none, started as hooked is: not by the server, which has imported PyTorch already), on (the library injected by the environment and nothing else, as it is left on everywhere:
 a run is recorded or left out as earlier runs of the program tell, docs/guide/profiling.md), present (bench/gpu/bare_cupti.cc:
 CUPTI registered and nothing else, what any client of it costs), idle (library injected, CUPTI not touched), full, bare (the
 same consumer, recording all), torch (torch.profiler in the program), copies (that consumer, without kernels).
@@ -57,11 +58,12 @@ HERE = Path(__file__).resolve().parent
 PROGRAMS_FILE = HERE / "capture_programs.py"
 TITLES = {"tiny": "(a) loop of tiny launches", "training": "(b) transformer training step", "gemm": "(c) GEMM-bound",
           "graph": "(d) CUDA graph replay", "medium": "(e) training step that keeps the device busy", "cpu": "no GPU"}
-ROWS = {"default": "`purlin profile`", "uncopied": "`--copies off`", "A/A": "none against none", "idle": "injected, idle", "full": "`--full`",
+ROWS = {"default": "`purlin profile --torch off`", "uncopied": "`--copies off`", "hooked/fresh": "`purlin profile`, after the trace", "A/A": "none against none", "idle": "injected, idle", "full": "`--full`",
         "on": "left on, over runs", "present": "CUPTI registered, nothing recorded", "copies": "copies recorded, no kernels",
         "default/present": "`purlin profile` over that", "bare": "bare CUPTI consumer", "full/bare": "`--full` over bare consumer", "torch": "`torch.profiler`"}
 HEAVY = ("full", "bare", "torch")
-RECORDS_HEAD = ("default", "uncopied")
+RECORDS_HEAD = ("default", "uncopied", "hooked")
+UNSERVED = ("hooked", "fresh")  # each imports PyTorch itself
 STRETCHES = ("graph",)  # programs with windows after the head: see above
 BIN_S = 0.05
 AGAIN = "+"  # another process of a row
@@ -145,15 +147,15 @@ class Group:
 
     def start(self, row, path, server):
         arguments, environment = self.runner.arguments, dict(os.environ)
-        command = [sys.executable, "-S", str(PROGRAMS_FILE)]
-        command += ["run"] if server is None else ["shim", server.path]
+        kind = row.partition(AGAIN)[0]
+        command = [sys.executable, *([] if kind in UNSERVED else ["-S"]), str(PROGRAMS_FILE)]
+        command += ["run"] if server is None or kind in UNSERVED else ["shim", server.path]
         command += [self.program, path, row]
         profile = self.folder / f"{row}.plprof"
         options = {"default": arguments.default_options, "uncopied": f"{arguments.default_options} --copies off",
-                   "full": "--full", "idle": arguments.idle_options}
-        kind = row.partition(AGAIN)[0]
+                   "full": "--full", "idle": arguments.idle_options, "hooked": arguments.default_options}
         if kind in options:
-            command = [arguments.purlin, "profile", "--torch", "off", "-o", str(profile), *shlex.split(options[kind]), "--", *command]
+            command = [arguments.purlin, "profile", *([] if kind == "hooked" else ["--torch", "off"]), "-o", str(profile), *shlex.split(options[kind]), "--", *command]
         elif kind in ("bare", "present", "copies"):
             environment.update(CUDA_INJECTION64_PATH=str(self.runner.bare), BARE_OUT=str(self.folder / f"{row}.txt"),
                                BARE_KINDS={"bare": "kcs", "copies": "cs"}.get(kind, ""))

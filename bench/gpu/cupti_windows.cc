@@ -9,8 +9,9 @@
 // CUPTI_WINDOWS, words joined by "_": kernels (that kind only), flush (2 ms before a window opens),
 // flush-between (in the middle of the gap), quiet-close (not before CUPTI holds no buffer),
 // quiet-open (likewise), fresh (no buffer is lent twice), rename (of each record the kernel's name,
-// as Purlin does with records that it keeps). CUPTI_WINDOWS_OUT: a file of counts, as text, written
-// anew with each window: what there was when the program died.
+// as Purlin does with records that it keeps), copies-later (kernels are off first, copies once CUPTI
+// holds no buffer, as at the end of Purlin's recording). CUPTI_WINDOWS_OUT: a file of counts, as
+// text, written anew with each window: what there was when the program died.
 #include "loaded_cupti.h"
 
 #include <cupti.h>
@@ -28,7 +29,7 @@
 
 namespace {
 
-constexpr double kStartMs = 6000, kAheadMs = 2, kMaxQuietMs = 400;
+constexpr double kStartMs = 6000, kAheadMs = 2, kMaxQuietMs = 400, kLaterMs = 20;
 
 decltype(&cuptiActivityRegisterCallbacks) register_callbacks;
 decltype(&cuptiActivityGetNextRecord) next_record;
@@ -76,13 +77,14 @@ void pause_ms(double ms) {
   std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(ms));
 }
 
-void wait_until_quiet() {
+bool wait_until_quiet() {
   for (double waited = 0; waited < kMaxQuietMs; waited += 1) {
     flush_all(0);
-    if (state().buffers.lent() == 0) return;
+    if (state().buffers.lent() == 0) return true;
     pause_ms(1);
   }
   ++state().never_quiet;
+  return false;
 }
 
 void switch_kinds(bool on) {
@@ -91,6 +93,13 @@ void switch_kinds(bool on) {
     if (kind != CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL && state().has("kernels")) continue;
     on ? enable(kind) : disable(kind);
   }
+}
+
+void close_window() {
+  if (!state().has("copies-later")) return switch_kinds(false);
+  disable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+  pause_ms(kLaterMs);
+  if (wait_until_quiet()) switch_kinds(false);
 }
 
 void write_counts() {
@@ -117,7 +126,7 @@ void record_in_windows() {
     pause_ms(s.window_ms);
     if (s.has("quiet-close")) wait_until_quiet();
     if (s.buffers.lent() > 0) ++s.in_flight;
-    switch_kinds(false);
+    close_window();
   }
 }
 

@@ -49,7 +49,9 @@ def gpt2_generate(variant):
     model = GPT2LMHeadModel(GPT2Config()).cuda().half().eval()
     prompt = torch.randint(0, 50257, (4, 64)).cuda()
     count = 100
-    options = {"cache_implementation": "static"} if variant == "static_cache" else {}
+    options = {"cache_implementation": "static"} if variant.startswith("static_cache") else {}
+    if variant == "static_cache_eager":
+        options["disable_compile"] = True
 
     def measure():
         torch.backends.cuda.enable_cudnn_sdp(variant != "without_cudnn_attention")
@@ -95,7 +97,7 @@ def resnet50_train(variant):
 
 PROGRAMS = {
     "gpt2_train": (gpt2_train, ["align_dimensions", "remove_copies", "cut_host_work", "fuse_pointwise"]),
-    "gpt2_generate": (gpt2_generate, ["without_cudnn_attention", "static_cache"]),
+    "gpt2_generate": (gpt2_generate, ["without_cudnn_attention", "static_cache", "static_cache_eager"]),
     "resnet50_train": (resnet50_train, ["pin_memory", "channels_last", "fuse_pointwise"]),
 }
 

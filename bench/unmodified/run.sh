@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Plain `purlin profile` on programs that nobody changed for it. Each runs alone and under Purlin, TURNS times in
-# alternation, and alone once more. The step time of the report is compared with the program's own clock.
-# run.sh FOLDER_OF_BIN_AND_LIB OUT [PROGRAM…]; jacobi needs nvcc, ddp_train two GPUs. OPTIONS: of purlin profile. SHORT=1
-# leaves the last run alone out.
+# Plain `purlin profile` on programs that nobody changed for it. Each runs alone and under Purlin, TURNS (3) times in
+# alternation, and alone once more. The step time of each report is compared with the program's own clock: in that run,
+# and in the runs alone before and after it (table.py). Folders of several runs: table.py OUT PROGRAM.
+# run.sh FOLDER_OF_BIN_AND_LIB OUT [PROGRAM…]; jacobi needs nvcc, ddp_train two GPUs. OPTIONS: of purlin profile.
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 PATH=$(cd "$1" && pwd)/bin:$PATH
 out=$2
 shift 2
 [ $# -gt 0 ] || set -- gpt2_train gpt2_generate resnet50_train jax_train jacobi
-turns=${TURNS:-1}
+turns=${TURNS:-3}
 mkdir -p "$out"
 command_of() {
   case $1 in
@@ -35,9 +35,9 @@ for program in "$@"; do
     timeout 120 purlin profile --quiet ${OPTIONS:-} -o "$out/$program.plprof" -- "${command[@]}" >"$out/$program.txt" 2>"$out/$program.err"
     echo "$begin $(date +%s.%N)" >"$out/$program.profiled_times.$turn"
     cat "$out/$program.txt" "$out/$program.err" >"$out/$program.profiled.$turn"
+    purlin report --json --by shape "$out/$program.plprof" >"$out/$program.json.$turn" 2>/dev/null
   done
-  [ -n "${SHORT:-}" ] || alone "$program" $((turns + 1))
-  purlin report --json --by shape "$out/$program.plprof" >"$out/$program.json" 2>/dev/null
+  alone "$program" $((turns + 1))
   purlin advise "$out/$program.plprof" >"$out/$program.advice.txt" 2>/dev/null
-  python3 "$here/table.py" "$out" "$program" "$turns" | tee -a "$out/table.txt"
+  python3 "$here/table.py" "$out" "$program" | tee -a "$out/table.txt"
 done

@@ -1,67 +1,102 @@
-# One program of run.sh's table: table.py OUT PROGRAM TURNS. Medians over the turns; the last line is a row for Markdown.
+# One program of run.sh's table: table.py OUT… PROGRAM, with the folders of one or more runs of run.sh. Each profiled run
+# is compared with its own clock and with the mean of the runs alone before and after it: ratios, their mean and its 95 %
+# interval (t of the logarithms). The last line is a row for Markdown.
 import json
+import math
+import os
 import statistics
 import sys
 
-out, name, turns = sys.argv[1], sys.argv[2], int(sys.argv[3])
+*folders, name = sys.argv[1:]
+T95 = (0, 12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26)  # by degrees of freedom
 
 
-def own(kind, what):
-    values = []
-    for turn in range(1, turns + 2):
+def own(path, *keys):
+    """The figure after the first of these words that the program printed."""
+    for line in open(path, errors="replace") if os.path.exists(path) else ():
+        words = line.split()
+        for key in keys if words[:1] == ["step_ms"] else ():
+            if key in words:
+                return float(words[words.index(key) + 1])
+    return None
+
+
+def whole(path):
+    begin, end = open(path).read().split()
+    return float(end) - float(begin)
+
+
+def interval(ratios):
+    """As text: mean and interval of ratios, as differences in per cent."""
+    logs = [math.log(r) for r in ratios if r]
+    if not logs:
+        return "none"
+    middle = statistics.mean(logs)
+    text = f"{100 * math.expm1(middle):+.1f} %"
+    if len(logs) > 1:
+        margin = T95[min(len(logs), len(T95)) - 1] * statistics.stdev(logs) / math.sqrt(len(logs))
+        text += f" ({100 * math.expm1(middle - margin):+.1f} to {100 * math.expm1(middle + margin):+.1f})"
+    return text
+
+
+class Turn:
+    """A profiled run between two runs alone."""
+
+    def __init__(self, out, number):
+        base = f"{out}/{name}"
+        report = json.load(open(f"{base}.json.{number}"))
+        timeline, coverage = report["timeline"], report["coverage"]
+        around = [f"{base}.plain.{n}" for n in (number, number + 1)]
+        clocks = [each for each in (own(path, "step_ms") for path in around) if each]
+        lates = [each for each in (own(path, "late_ms", "step_ms") for path in around) if each]
+        self.alone, self.alone_late = statistics.mean(clocks), statistics.mean(lates)
+        self.own, self.late = own(f"{base}.profiled.{number}", "step_ms"), own(f"{base}.profiled.{number}", "late_ms", "step_ms")
+        self.recorded = (timeline.get("mean_step") or {}).get("duration_ns", 0) / 1e6
+        self.step = (coverage.get("step_ns") or 0) / 1e6 or self.recorded
+        self.steps_from, self.notes = timeline.get("steps_from"), coverage["notes"]
+        self.overhead = (coverage.get("overhead_ns") or 0) / 1e9
+        times = [f"{base}.plain_times.{n}" for n in (number, number + 1)]
+        self.whole_alone = statistics.mean(whole(path) for path in times if os.path.exists(path))
+        self.whole = whole(f"{base}.profiled_times.{number}")
+        self.kernels = report["kernels"]
+
+
+def known(kernels):
+    """Shares of time: with op and shape of the four classes; of the classes; with op of all."""
+    total = sum(k["total_ns"] for k in kernels) or 1
+    classes = [k for k in kernels if k["op_class"] in ("gemm", "convolution", "attention", "norm")]
+    of_classes = sum(k["total_ns"] for k in classes)
+    good = sum(k["total_ns"] for k in classes if k["shape"] and k.get("op"))
+    return (good / of_classes if of_classes else None), of_classes / total, sum(k["total_ns"] for k in kernels if k.get("op")) / total
+
+
+turns = []
+for out in folders:
+    number = 1
+    while os.path.exists(f"{out}/{name}.json.{number}"):
         try:
-            lines = open(f"{out}/{name}.{kind}.{turn}", errors="replace").readlines()
-        except OSError:
-            continue
-        for line in lines:
-            words = line.split()
-            if words and words[0] == "step_ms" and what in words:
-                values.append(float(words[words.index(what) + 1]))
-    return values
-
-
-def whole(kind):
-    values = []
-    for turn in range(1, turns + 2):
-        try:
-            begin, end = open(f"{out}/{name}.{kind}_times.{turn}").read().split()
-        except OSError:
-            continue
-        values.append(float(end) - float(begin))
-    return values
-
-
-def text(values, unit):
-    return f"{statistics.median(values):.3f} {unit} ({', '.join(f'{v:.3f}' for v in values)})" if values else "none"
-
-
-def median(values):
-    return statistics.median(values) if values else float("nan")
-
-
+            turns.append(Turn(out, number))
+        except (ValueError, OSError, statistics.StatisticsError) as fault:
+            print(f"turn {number} of {out} is left out: {fault}")
+        number += 1
 print(f"## {name}")
-for what in ("step_ms", "late_ms"):
-    if own("plain", what):
-        print(f"{what} by its own clock: alone {text(own('plain', what), 'ms')}, under purlin profile {text(own('profiled', what), 'ms')}")
-print(f"whole run: alone {text(whole('plain'), 's')}, under purlin profile {text(whole('profiled'), 's')}")
-report = json.load(open(f"{out}/{name}.json"))
-timeline, coverage = report["timeline"], report["coverage"]
-recorded = (timeline.get("mean_step") or {}).get("duration_ns", 0) / 1e6
-corrected = (coverage.get("step_ns") or 0) / 1e6
-step, alone = corrected or recorded, median(own("plain", "step_ms"))
-print(f"report: step {step:.3f} ms, recorded {recorded:.3f} ms ({timeline.get('steps_from')}, {len(timeline.get('steps', []))} steps), "
-      f"overhead stated {(coverage.get('overhead_ns') or 0) / 1e9:.2f} s")
-known = with_op = of_classes = total = 0.0
-for kernel in report["kernels"]:
-    total += kernel["total_ns"]
-    with_op += kernel["total_ns"] if kernel.get("op") else 0
-    if kernel["op_class"] in ("gemm", "convolution", "attention", "norm"):
-        of_classes += kernel["total_ns"]
-        known += kernel["total_ns"] if kernel["shape"] and kernel.get("op") else 0
-share = f"{100 * known / of_classes:.1f} %" if of_classes else "–"
-print(f"op and shape known for {share} of the time of GEMM, convolution, attention and norms "
-      f"({100 * of_classes / total:.0f} % of the kernel time); op for {100 * with_op / total:.1f} % of all")
-for note in coverage["notes"]:
-    print(f"note {note['cause']}: {note['text']}")
-print(f"| {name} | {alone:.3f} | {median(own('profiled', 'step_ms')):.3f} | {recorded:.3f} | {step:.3f} | {100 * (step / alone - 1):+.1f} % | "
-      f"{median(whole('plain')):.1f} | {median(whole('profiled')):.1f} | {(coverage.get('overhead_ns') or 0) / 1e9:.2f} | {share} |")
+for turn in turns:
+    print(f"step {turn.step:.4f} ms, recorded {turn.recorded:.4f} ({turn.steps_from}); own clock {turn.own:.4f}, last third {turn.late:.4f}; "
+          f"alone {turn.alone:.4f}, last third {turn.alone_late:.4f}; whole {turn.whole:.2f} s, alone {turn.whole_alone:.2f}, overhead stated {turn.overhead:.2f}")
+figures = {
+    "report against alone": interval([t.step / t.alone for t in turns]),
+    "report against the same run's last third": interval([t.step / t.late for t in turns]),
+    "last third under purlin profile against alone": interval([t.late / t.alone_late for t in turns]),
+    "whole run, less the stated overhead": interval([(t.whole - t.overhead) / t.whole_alone for t in turns]),
+}
+for what, text in figures.items():
+    print(f"{what}: {text}")
+shares = [known(t.kernels) for t in turns]
+if turns:
+    print("op and shape of GEMM, convolution, attention, norm; these of all; op of all: " +
+          "; ".join(", ".join("–" if share is None else f"{100 * share:.1f} %" for share in each) for each in shares))
+    for note in turns[-1].notes:
+        print(f"note {note['cause']}: {note['text']}")
+    median = lambda what: statistics.median(getattr(t, what) for t in turns)
+    print(f"| {name} | {len(turns)} | {median('alone'):.3f} | {median('own'):.3f} | {median('recorded'):.3f} | {median('step'):.3f} | "
+          + " | ".join(figures.values()) + f" | {median('whole_alone'):.1f} | {median('whole'):.1f} | {median('overhead'):.2f} |")

@@ -22,6 +22,15 @@ bool is_plain_host(std::string_view host) {
          }));
 }
 
+// Whether a page of another site asks for a change. A browser sends such a request without a
+// question first, where it has no token.
+bool is_of_another_site(const HttpHead& head) {
+  const std::string_view origin = head.header("origin"), host = head.header("host");
+  if (origin.empty() || plain_method(head.method) == "GET") return false;
+  const std::size_t scheme = origin.find("://");
+  return scheme == origin.npos || origin.substr(scheme + 3) != host;
+}
+
 bool is_write_scope(Scope scope) { return scope == Scope::kWrite || scope == Scope::kAdmin; }
 
 HttpAnswer health() {
@@ -44,12 +53,12 @@ HttpAnswer come_back(int status, std::string_view message, double seconds) {
   return answer;
 }
 
-// "read, write"
-std::string names_of(unsigned scopes) {
+// "read", "write"
+std::vector<std::string> names_of(unsigned scopes) {
   std::vector<std::string> names;
   for (const Scope scope : kScopes)
     if ((scopes & static_cast<unsigned>(scope)) != 0) names.emplace_back(scope_name(scope));
-  return join(names, ", ");
+  return names;
 }
 
 // Holds a place among the queries under way.
@@ -102,12 +111,26 @@ Service::Service(ServiceOptions options, std::vector<Endpoint> endpoints, Log& l
                     return answer;
                   }});
   endpoints_.add({.method = "GET",
+                  .path = "/v1/access",
+                  .kind = "access",
+                  .summary = "What the token of the request may do",
+                  .answer = "purlin.access/1",
+                  .handle = [this](const Request& request) { return access(request); }});
+  endpoints_.add({.method = "GET",
                   .path = "/v1/openapi.json",
                   .kind = "openapi",
                   .summary = "This description",
                   .answer = "OpenAPI 3.0.3",
                   .handle = [this](const Request&) { return json_answer(endpoints_.openapi()); }});
   endpoints_.add(std::move(endpoints));
+}
+
+HttpAnswer Service::access(const Request& request) const {
+  const Tokens::Holder holder = tokens()->find(request.head.header("authorization"));
+  Json json = answer_document("purlin.access/1");
+  json.set("holder", holder.name);
+  json.set("scopes", Json::array_of(names_of(holder.scopes(""))));
+  return json_answer(json);
 }
 
 void Service::replace_tokens(Tokens tokens) {
@@ -152,6 +175,8 @@ std::optional<HttpAnswer> Service::check_token(const HttpHead& head,
   const std::shared_ptr<const Tokens> tokens = this->tokens();
   if (tokens->empty() && !is_plain_host(head.header("host")))
     return error_answer(421, "without tokens this server is asked for by its address alone");
+  if (tokens->empty() && is_of_another_site(head))
+    return error_answer(403, "a page of another site may change nothing here");
   const Tokens::Holder holder = tokens->find(head.header("authorization"));
   if (!holder.known()) return unknown_token(head.header("authorization").empty());
   if (!match.is_ok()) return error_answer(match.status());
@@ -169,7 +194,7 @@ std::optional<HttpAnswer> Service::check_token(const HttpHead& head,
                            : fmt::format("the token '{}' is not for '{}'", holder.name, cache));
   if (!holder.may(scope, cache))
     return error_answer(403, fmt::format("the token '{}' may {}, not {}", holder.name,
-                                         names_of(scopes), scope_name(scope)));
+                                         join(names_of(scopes), ", "), scope_name(scope)));
   if (holder.limits.max_body > 0 && head.body_bytes > holder.limits.max_body)
     return error_answer(413, fmt::format("a body of the token '{}' may have {} bytes", holder.name,
                                          holder.limits.max_body));

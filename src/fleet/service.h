@@ -58,6 +58,7 @@ class Service : public HttpHandler {
   std::optional<HttpAnswer> check_token(const HttpHead& head,
                                         const Result<Endpoints::Match>& match);
   HttpAnswer ask(const Endpoint& endpoint, const Request& request);
+  HttpAnswer access(const Request& request) const;
   void audit(const Endpoint& endpoint, const Request& request, const HttpAnswer& answer);
   std::string metrics() const;
   void log(const HttpHead& head, const HttpAnswer& answer, double seconds, std::size_t sent);

@@ -155,6 +155,39 @@ TEST_F(ServiceTest, WithoutTokensItIsAskedForByItsAddress) {
   EXPECT_EQ(ask("GET", "/v1/caches", "fedcba9876543210", "build7.corp:8717"), 200);
 }
 
+// A browser sends such a POST at once, without a question before it.
+TEST_F(ServiceTest, WithoutTokensNoPageOfAnotherSiteChangesAnything) {
+  open("");
+  const auto status = [&](const std::string& method, const std::string& origin) {
+    HttpHead head{method, kObject};
+    head.headers = {{"host", "127.0.0.1:8717"}, {"origin", origin}, {"if-none-match", "*"}};
+    const std::optional<HttpAnswer> early = service_->early(head);
+    return early ? early->status : service_->answer(head, "a").status;
+  };
+  EXPECT_EQ(status("PUT", "http://127.0.0.1:8717"), 201);
+  for (const char* origin : {"http://evil.example", "null", "http://127.0.0.1:8718",
+                             "http://127.0.0.1:8717.evil.example", "127.0.0.1:8717"}) {
+    EXPECT_EQ(status("DELETE", origin), 403) << origin;
+    EXPECT_EQ(status("GET", origin), 200) << origin;
+  }
+  EXPECT_EQ(status("DELETE", "http://127.0.0.1:8717"), 200);
+}
+
+TEST_F(ServiceTest, ATokenLearnsWhatItMay) {
+  const auto scopes = [&](const std::string& token) {
+    EXPECT_EQ(ask("GET", "/v1/access", token), 200);
+    const Json answer = Json::parse(last_.body).value();
+    std::string all;
+    for (const Json& scope : answer["scopes"].items()) all += scope.as_string() + " ";
+    return all;
+  };
+  open("");
+  EXPECT_EQ(scopes(""), "ingest read write admin ");
+  open("write 0123456789abcdef ci\nread fedcba9876543210 fleet\n");
+  EXPECT_EQ(scopes("0123456789abcdef"), "read write ");
+  EXPECT_EQ(scopes("fedcba9876543210"), "read ");
+}
+
 TEST_F(ServiceTest, MetricsCountWhatWasAsked) {
   open("");
   service_->watch([] {

@@ -141,6 +141,27 @@ struct Busy {
   double elapsed_s = 0;  // with it
 };
 
+// Memory of the host. Backends derive one that their copies reach faster.
+class HostMemory {
+ public:
+  explicit HostMemory(std::size_t bytes) : own_(bytes), data_(own_.data()), bytes_(bytes) {}
+  virtual ~HostMemory() = default;
+  HostMemory(const HostMemory&) = delete;
+  HostMemory& operator=(const HostMemory&) = delete;
+  void* data() { return data_; }
+  const void* data() const { return data_; }
+  std::size_t bytes() const { return bytes_; }
+
+ protected:
+  // Of memory that the derived class owns.
+  HostMemory(void* data, std::size_t bytes) : data_(data), bytes_(bytes) {}
+
+ private:
+  std::vector<char> own_;
+  void* data_;
+  std::size_t bytes_;
+};
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -169,6 +190,10 @@ class Device {
   virtual std::size_t buffer_alignment() const { return 256; }
   virtual Status write(Buffer& buffer, std::size_t offset, const void* data, std::size_t bytes) = 0;
   virtual Status read(const Buffer& buffer, std::size_t offset, void* data, std::size_t bytes) = 0;
+  // Memory of the host that read() fills fastest. [MT] Destroyed before the device.
+  virtual std::unique_ptr<HostMemory> host_memory(std::size_t bytes) {
+    return std::make_unique<HostMemory>(bytes);
+  }
   virtual Status copy(Buffer& to, std::size_t to_offset, const Buffer& from,
                       std::size_t from_offset, std::size_t bytes) = 0;
   // Every byte of the range becomes `byte`.

@@ -384,10 +384,11 @@ Result<std::optional<std::string>> Arguments::find_stray_write() {
 
 // Says so where the tolerance may be what is wrong: another order of the same operations rounds
 // differently, and an error in a kernel rarely stays this small.
-std::string Arguments::tolerance_text(const Slot& slot, const std::string& got) const {
+std::string Arguments::tolerance_text(const Slot& slot) const {
   constexpr double kOfRounding = 0.01, kOfIntegers = 1;
   const Dtype dtype = argument(slot).dtype;
-  const double largest = largest_difference(dtype, got.data(), slot.expected.data(), slot.count);
+  const double largest =
+      largest_difference(dtype, slot.got->data(), slot.expected.data(), slot.count);
   if (!is_floating(dtype) && slot.tolerance.atol <= 0 && largest <= kOfIntegers)
     return fmt::format(
         "; integers have to be equal without a stated tolerance, and none is off by more than "
@@ -407,33 +408,41 @@ std::string Arguments::tolerance_text(const Slot& slot, const std::string& got) 
       largest / slot.magnitude, slot.magnitude, 2 * largest);
 }
 
-std::string Arguments::describe(const Slot& slot, const std::string& got, std::size_t first,
-                                std::size_t differing, std::uint8_t poison) const {
+std::string Arguments::describe(const Slot& slot, const Difference& difference,
+                                std::uint8_t poison) const {
   const Argument& arg = argument(slot);
+  const char* const got = static_cast<const char*>(slot.got->data());
+  const std::size_t first = difference.first;
   const std::string place = fmt::format("output '{}' element {}{}", arg.name, first,
                                         multi_index_text(first, slot.extents));
   const std::string expected = element_text(arg.dtype, slot.expected.data(), first);
-  const std::string others = fmt::format("{} of {} elements differ", differing, slot.count);
+  const std::string others = fmt::format("{} of {} elements differ", difference.count, slot.count);
   if (arg.role == Role::kOutput &&
-      find_poison(arg.dtype, got.data() + first * size_of(arg.dtype), 1, poison))
+      find_poison(arg.dtype, got + first * size_of(arg.dtype), 1, poison))
     return fmt::format("{} was not written, expected {}; {}", place, expected, others);
   return fmt::format("{} is {}, expected {} (atol {:g}, rtol {:g}); {}{}", place,
-                     element_text(arg.dtype, got.data(), first), expected, slot.tolerance.atol,
-                     slot.tolerance.rtol, others, tolerance_text(slot, got));
+                     element_text(arg.dtype, got, first), expected, slot.tolerance.atol,
+                     slot.tolerance.rtol, others, tolerance_text(slot));
 }
 
-Result<std::optional<std::string>> Arguments::find_wrong_output(int run) {
+Status Arguments::read_outputs() {
   for (Slot& slot : slots_) {
     if (!is_result(slot)) continue;
-    got_.resize(slot.live->bytes());
-    PURLIN_TRY(slot.live->read(got_.data()));
-    const std::optional<Difference> difference = compare(
-        argument(slot).dtype, got_.data(), slot.expected.data(), slot.count, slot.tolerance);
-    if (!difference) continue;
-    return std::optional(
-        describe(slot, got_, difference->first, difference->count, poison_of(slot, run)));
+    const std::size_t bytes = slot.live->bytes();
+    if (slot.got == nullptr || slot.got->bytes() < bytes) slot.got = device_->host_memory(bytes);
+    PURLIN_TRY(slot.live->read(slot.got->data()));
   }
-  return find_changed_input();
+  return Status::ok();
+}
+
+std::optional<std::string> Arguments::find_wrong_output(int run) const {
+  for (const Slot& slot : slots_) {
+    if (!is_result(slot)) continue;
+    const std::optional<Difference> difference = compare(
+        argument(slot).dtype, slot.got->data(), slot.expected.data(), slot.count, slot.tolerance);
+    if (difference) return describe(slot, *difference, poison_of(slot, run));
+  }
+  return std::nullopt;
 }
 
 Result<std::optional<std::string>> Arguments::find_changed_input() {

@@ -60,9 +60,13 @@ class Arguments {
   bool has_inout() const;
 
   // The error of a run, as text; nullopt without one. The first checks memory outside the buffers,
-  // the second the contents.
+  // the second whether inputs are what they were.
   Result<std::optional<std::string>> find_stray_write();
-  Result<std::optional<std::string>> find_wrong_output(int run);
+  Result<std::optional<std::string>> find_changed_input();
+  // Copies the outputs of a run to the host, and then compares them with the reference's. The
+  // comparison leaves the device alone, so it may run on another thread while the device works.
+  Status read_outputs();
+  std::optional<std::string> find_wrong_output(int run) const;
 
  private:
   struct Slot {
@@ -72,9 +76,11 @@ class Arguments {
     std::optional<GuardedBuffer> live, pristine;
     std::unique_ptr<gpu::Buffer> copies;  // one behind the other, for further()
     std::string expected;                 // outputs: the reference's bytes
-    double magnitude = 0;                 // of these (compare.h)
-    Tolerance tolerance{};                // that an output is compared with
-    std::vector<std::uint8_t> poisons;    // outputs: one for each run, the last for those after
+    // Outputs: what was read last. Kept, as its pages cost more than the reading.
+    std::unique_ptr<gpu::HostMemory> got;
+    double magnitude = 0;               // of these (compare.h)
+    Tolerance tolerance{};              // that an output is compared with
+    std::vector<std::uint8_t> poisons;  // outputs: one for each run, the last for those after
   };
   Arguments(gpu::Device& device, const KernelSpec& spec, bool verify)
       : device_(&device), spec_(&spec), verify_(verify) {}
@@ -95,17 +101,14 @@ class Arguments {
   Status poison_results(std::uint8_t byte);
   Status choose_poisons(Slot& slot);
   static std::uint8_t poison_of(const Slot& slot, int run);
-  std::string tolerance_text(const Slot& slot, const std::string& got) const;
-  std::string describe(const Slot& slot, const std::string& got, std::size_t first,
-                       std::size_t differing, std::uint8_t poison) const;
-  Result<std::optional<std::string>> find_changed_input();
+  std::string tolerance_text(const Slot& slot) const;
+  std::string describe(const Slot& slot, const Difference& difference, std::uint8_t poison) const;
 
   gpu::Device* device_;
   const KernelSpec* spec_;
   bool verify_;
   std::vector<Slot> slots_;  // one for each argument; scalars have no buffer
   int runs_ = 1;
-  std::string got_;  // what was read back last: kept, as its pages cost more than the reading
   std::optional<std::size_t> copies_;  // of each slot that rotates, once made
 };
 

@@ -61,6 +61,23 @@ TEST(Compare, LongArraysAreComparedInPartsAsOne) {
   EXPECT_EQ(difference->count, 3u);
 }
 
+// Long arrays are looked at in blocks first. What only a close look tells apart keeps its verdict.
+TEST(Compare, BlocksOfALongArrayAreLookedAtCloselyWhereNeeded) {
+  std::vector<float> expected(20'000, 1.0F), got(20'000, 1.0001F);
+  expected[5'000] = got[5'000] = kNan;
+  expected[5'001] = got[5'001] = kInf;
+  expected[9'000] = 3e38F, got[9'000] = 3.0001e38F;
+  EXPECT_FALSE(differ<float>(Dtype::kF32, got, expected));
+  got[5'002] = kInf;
+  got[13'000] = kNan;
+  expected[13'001] = kInf;
+  got[19'999] = 2.0F;
+  const auto difference = differ<float>(Dtype::kF32, got, expected);
+  ASSERT_TRUE(difference);
+  EXPECT_EQ(difference->first, 5'002u);
+  EXPECT_EQ(difference->count, 4u);
+}
+
 TEST(Compare, NanEqualsOnlyNan) {
   EXPECT_FALSE(differ<float>(Dtype::kF32, {kNan, 1.0001F}, {-kNan, 1}));
   EXPECT_TRUE(differ<float>(Dtype::kF32, {kNan}, {1}));

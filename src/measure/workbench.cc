@@ -9,6 +9,7 @@
 #include "measure/energy.h"
 #include "measure/kernel_facts.h"
 
+#include <future>
 #include <optional>
 #include <utility>
 
@@ -281,6 +282,9 @@ class DeviceWorkbench : public Workbench {
     return candidate;
   }
 
+  // Whether host work disturbs what the device does.
+  bool is_cpu() const { return device_.info().kind == "cpu"; }
+
   void try_config(const Config& config, const Policy& policy, Evaluation& evaluation) {
     if (options_.compile_only)
       return fail(evaluation, EvaluationStatus::kInvalid,
@@ -288,12 +292,40 @@ class DeviceWorkbench : public Workbench {
     const Scope scope = scope_of(config);
     std::optional<Candidate> candidate = load(config, scope, evaluation);
     if (!candidate) return;
-    if (device_.executes() && !verify(scope, candidate->launch, evaluation)) return;
+    if (!device_.executes()) return time(candidate->launch, policy, evaluation);
+    if (!verify(scope, candidate->launch, evaluation)) return;
+    if (!options_.verify) return time(candidate->launch, policy, evaluation);
+    // The outputs of the last run are on the host by now, where they are compared.
+    const int last = arguments_->verification_runs() - 1;
+    if (is_cpu()) {
+      if (is_right(last, evaluation)) time(candidate->launch, policy, evaluation);
+      return;
+    }
+    std::future<std::optional<std::string>> wrong = std::async(
+        std::launch::async, [this, last] { return arguments_->find_wrong_output(last); });
     time(candidate->launch, policy, evaluation);
+    const Stopclock clock;
+    const std::optional<std::string> found = wrong.get();
+    evaluation.verify_s += clock.seconds();
+    if (found) fail_wrong(*found, evaluation);
   }
 
-  // False when the config failed. Always launches once: a driver may compile at the first launch,
-  // and that is no part of the kernel's time.
+  bool is_right(int run, Evaluation& evaluation) {
+    const Stopclock clock;
+    const std::optional<std::string> wrong = arguments_->find_wrong_output(run);
+    evaluation.verify_s += clock.seconds();
+    if (wrong) fail_wrong(*wrong, evaluation);
+    return !wrong;
+  }
+
+  void fail_wrong(const std::string& wrong, Evaluation& evaluation) {
+    evaluation.time_ms = 0;
+    fail(evaluation, EvaluationStatus::kWrong, {Code::kFailed, wrong});
+  }
+
+  // False when the config failed. The outputs of the last run are read, and not yet compared.
+  // Always launches once: a driver may compile at the first launch, and that is no part of the
+  // kernel's time.
   bool verify(const Scope& scope, gpu::Launch& launch, Evaluation& evaluation) {
     step("verify");
     const Stopclock clock;
@@ -313,9 +345,17 @@ class DeviceWorkbench : public Workbench {
         return failed(EvaluationStatus::kLaunch, status);
       if (!check_zones(evaluation)) return failed(evaluation.status, Status::ok());
       if (!options_.verify) continue;
-      const Result<std::optional<std::string>> wrong = arguments_->find_wrong_output(run);
-      if (!wrong.is_ok()) return failed(EvaluationStatus::kLaunch, wrong.status());
-      if (*wrong) return failed(EvaluationStatus::kWrong, {Code::kFailed, **wrong});
+      if (const Status read = arguments_->read_outputs(); !read.is_ok())
+        return failed(EvaluationStatus::kLaunch, read);
+      const Result<std::optional<std::string>> changed = arguments_->find_changed_input();
+      if (!changed.is_ok()) return failed(EvaluationStatus::kLaunch, changed.status());
+      if (*changed) {
+        // An output that is wrong as well says more.
+        if (!is_right(run, evaluation)) return failed(evaluation.status, Status::ok());
+        return failed(EvaluationStatus::kWrong, {Code::kFailed, **changed});
+      }
+      if (run + 1 < runs && !is_right(run, evaluation))
+        return failed(evaluation.status, Status::ok());
     }
     evaluation.verify_s = clock.seconds();
     return true;

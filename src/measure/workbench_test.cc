@@ -177,6 +177,25 @@ TEST_F(WorkbenchTest, AWrongElementIsNamed) {
   EXPECT_TRUE(evaluation.samples.empty());
 }
 
+// The comparison runs during the timing on a GPU, and before it on a CPU, whose cores it would
+// take.
+TEST_F(WorkbenchTest, AWrongConfigIsTimedOnAGpuOnlyAndHasNoTimeOnEither) {
+  for (const bool cpu : {false, true}) {
+    int launches = 0;
+    ASSERT_TRUE(create(output_of("f32"), candidate_writes([&](auto& buffer, auto offset, auto) {
+                         buffer.data[offset] = 77;
+                         ++launches;
+                       }))
+                    .is_ok());
+    if (cpu) device_->mutable_info().kind = "cpu";
+    const Evaluation evaluation = evaluate();
+    EXPECT_EQ(evaluation.status, EvaluationStatus::kWrong);
+    EXPECT_EQ(evaluation.time_ms, 0);
+    EXPECT_TRUE(evaluation.samples.empty());
+    EXPECT_EQ(launches > 1, !cpu);
+  }
+}
+
 // The usual pattern, each element off by so much.
 Write writes_off_by(float error) {
   return [error](gpu::FakeBuffer& buffer, std::size_t offset, std::size_t bytes) {

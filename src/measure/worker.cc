@@ -132,9 +132,13 @@ Status Worker::ensure_open(int bench) {
       opened_[static_cast<std::size_t>(bench)] = true;
       return Status::ok();
     }
-    device_ = device_from_json(answer.reply["device"]);
-    executes_ = answer.reply["executes"].as_bool(true);
-    energy_problem_ = answer.reply["energy_problem"].as_string();
+    // A later child has the same, and another thread may be reading it.
+    if (!is_known_) {
+      device_ = device_from_json(answer.reply["device"]);
+      executes_ = answer.reply["executes"].as_bool(true);
+      energy_problem_ = answer.reply["energy_problem"].as_string();
+      is_known_ = true;
+    }
     --attempt;  // the start worked, so the bench has all its attempts
   }
   return error(Code::kFailed, "the worker for {} died {} times in a row: it {}", setup_.device,

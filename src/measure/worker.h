@@ -81,6 +81,9 @@ class Worker {
   // cache of them if possible. kInvalid if the bench's spec has no [library].
   Result<gpu::LibrarySpace> library_space(double timeout_s, int bench = 0);
 
+  // No phase is reported from now on.
+  void end_phases() { setup_.on_phase = nullptr; }
+
   const DeviceInfo& device() const { return device_; }
   bool executes() const { return executes_; }
   // Why the device's energy cannot be measured; "" = it can.
@@ -98,6 +101,7 @@ class Worker {
 
   WorkerSetup setup_;
   bool compile_only_;
+  bool is_known_ = false;  // the three that follow, from the first child on
   DeviceInfo device_;
   bool executes_ = true;
   std::string energy_problem_;

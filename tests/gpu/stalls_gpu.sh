@@ -13,7 +13,8 @@ trap 'rm -rf "$tmp"' EXIT
 arch=sm_$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -1 | tr -d .)
 "$nvcc" -std=c++17 -O2 -arch="$arch" -lineinfo "$here/stalls.cu" -o "$tmp/stalls"
 cd "$tmp"
-timeout 60 purlin profile --stalls=${PERIOD:-65536} -o three.plprof --json -- ./stalls three 4 >three.json 2>three.out
+timeout 60 purlin profile --stalls=${PERIOD:-65536} -o three.plprof --json -- ./stalls three 4 >/dev/null 2>three.out
+purlin report --phase all --json three.plprof >three.json  # launches of the start-up count too
 cat three.out
 purlin report --kernel waits_for_loads three.plprof || true
 for what in threads graph tiny; do

@@ -6,6 +6,7 @@
   torch_hook.py generate SECONDS      a decoder without optimizer
   torch_hook.py graph SECONDS         replays of a CUDA graph
   torch_hook.py exact STEPS           loss, random states and environment after a fixed number of steps
+  torch_hook.py compiled STEPS        the same with torch.compile, which uses torch._inductor
   torch_hook.py side                  fork then CUDA, spawn, a late CUDA_VISIBLE_DEVICES, the own profiler
 
 The last line is JSON. "rates": steps of each second.
@@ -64,8 +65,8 @@ def timed(step, seconds):
     return {"rates": rates, "steps": len(durations), "worst_ms": 1e3 * max(durations)}
 
 
-def trainer(width):
-    net, x = model(width), torch.randn(8, 256, width, device="cuda", dtype=torch.bfloat16)
+def trainer(width, change=lambda net: net):
+    net, x = change(model(width)), torch.randn(8, 256, width, device="cuda", dtype=torch.bfloat16)
     optimizer = torch.optim.AdamW(net.parameters(), lr=1e-4)
 
     def step():
@@ -101,9 +102,9 @@ def graph(seconds):
     return timed(captured.replay, seconds)
 
 
-def exact(steps):
+def exact(steps, change=lambda net: net):
     random.seed(1)
-    step = trainer(256)
+    step = trainer(256, change)
     for _ in range(steps):
         loss = step()
     states = [repr(random.getstate()).encode(), torch.get_rng_state().numpy().tobytes(),
@@ -157,5 +158,5 @@ def side():
 if __name__ == "__main__":
     mode, rest = sys.argv[1], [int(word) for word in sys.argv[2:]]
     result = {"train": lambda s, w: timed(trainer(w), s), "generate": generate, "graph": graph,
-              "exact": exact, "side": side}[mode](*rest)
+              "exact": exact, "compiled": lambda s: exact(s, torch.compile), "side": side}[mode](*rest)
     print(json.dumps({"mode": mode, "torch": torch.__version__, **result}))

@@ -149,7 +149,7 @@ def in_thread():
     thread.join()
 
 
-def capture_says(state, teardown):
+def capture_says(needs_cupti, teardown):
     """Answers as Purlin's capture in this process would; what the trace then does with CUPTI."""
     if SPOOL:
         server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -161,7 +161,7 @@ def capture_says(state, teardown):
             while True:
                 client = server.accept()[0]
                 client.recv(128)
-                client.send(json.dumps({"state": state}).encode())
+                client.send(json.dumps({"needs_cupti": needs_cupti}).encode())
                 client.close()
 
         threading.Thread(target=answer, daemon=True).start()
@@ -209,8 +209,8 @@ MODES = {
     "load": lambda: load(2),
     "late": late,
     "thread": in_thread,
-    "recording": lambda: capture_says("recording", "0"),
-    "ended": lambda: capture_says("ended", "1"),
+    "recording": lambda: capture_says(True, "0"),
+    "ended": lambda: capture_says(False, "1"),
     "capture": capture,
     "term": lambda: os.kill(os.getpid(), signal.SIGTERM),
     "exit7": lambda: sys.exit(7),

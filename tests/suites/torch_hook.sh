@@ -55,6 +55,24 @@ assert first_steady([1000 * 0.8 ** n for n in range(60)]) is None
 assert first_steady([1 + n % 50 * 100 for n in range(300)]) is not None, "after 200 steps or 30 s"
 assert first_steady([10] * 50, settle_s=0.3) == 30
 
+from purlin_torch.window import CaptureAnswer, records_to_the_end
+
+# --- what decides about CUPTI after the trace where Purlin's capture does not answer in time
+asked = CaptureAnswer("/nowhere")
+asked.ask()
+assert asked.done and not asked.keeps_cupti
+assert not records_to_the_end({"PURLIN_FULL": "0", "PURLIN_WINDOWS": "auto", "PURLIN_STALLS": "0"}.get)
+for name, value in {"FULL": "1", "WINDOWS": "on", "WINDOW": "1@7", "STALLS": "5", "COUNTERS": "memory"}.items():
+    assert records_to_the_end({"PURLIN_" + name: value}.get), name
+# --- a trace by time is as short as its launches are many
+assert asked.length_s(1) == 1 and asked.steps(10, 50_000_000) == 10
+asked.records_per_s = 40_000
+assert asked.length_s(1) == 0.25 and asked.length_s(0.2) == 0.2
+assert [asked.steps(10, each) for each in (20_000_000, 50_000_000, 1_000_000_000)] == [10, 5, 3]
+assert asked.steps(2, 1_000_000_000) == 2
+asked.records_per_s = 1e6
+assert asked.length_s(1) == 0.1
+
 from threading import Event
 from types import SimpleNamespace
 from purlin_torch.window import StepsAfter, typical

@@ -40,6 +40,8 @@ export function si(value: number | null | undefined, unit: string): string {
 export const bytes = (value: number | null | undefined) => si(value, "B");
 export const flops = (value: number | null | undefined) => si(value, "FLOP/s");
 export const rate = (value: number | null | undefined) => si(value, "B/s");
+// A p value.
+export const chance = (p: number | null | undefined) => (!known(p) ? dash : p < 1e-4 ? p.toExponential(0) : p.toFixed(4));
 export const times = (value: number | null | undefined) => (known(value) ? `${value.toFixed(2)}×` : dash);
 // A ratio as a change: 1.05 is "+5.0 %".
 export const relative = (ratio: number | null | undefined) => (known(ratio) ? `${ratio >= 1 ? "+" : ""}${(100 * (ratio - 1)).toFixed(1)} %` : dash);
@@ -50,6 +52,8 @@ export function brief(name: string, most = 66): string {
   const plain = name.replace(/^void\s+/, "").replace(/\(anonymous namespace\)::/g, "").replace(/([\w>])\([^()]*\)$/, "$1");
   return plain.length <= most ? plain : `${plain.slice(0, Math.ceil(most * 0.4))}…${plain.slice(-Math.floor(most * 0.6))}`;
 }
+// Names of devices without what all of a maker have.
+export const device = (name: string) => name.replace(/^(NVIDIA|AMD Instinct|Intel) /, "");
 export const words = (text: string) => text.replace(/_/g, " ");
 export const shape = (list: number[] | null | undefined) => (list ? list.join("×") : dash);
 export function date(text: string | undefined): string {
@@ -59,7 +63,7 @@ export function date(text: string | undefined): string {
 export const reason = (error: unknown) => String((error as Error)?.message ?? error);
 export const base = (path: string) => path.split(" ").map((p) => p.replace(/^.*\/(?=[^/])/, "")).join(" ");
 export const moment = (value: number) => `${(value / 1e6).toFixed(4)} ms`;
-export const plural = (n: number, word: string) => `${count(n)} ${word}${n === 1 ? "" : "s"}`;
+export const plural = (n: number, word: string, many = word + "s") => `${count(n)} ${n === 1 ? word : many}`;
 
 // What a figure means, shown when it is pointed at.
 export const meanings: Record<string, string> = {

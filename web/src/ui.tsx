@@ -2,7 +2,7 @@
 // Small parts that all views share.
 import { Component, render, type ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { brief, percent, reason } from "./format";
+import { brief, percent, plural, reason } from "./format";
 import { go, link } from "./url";
 
 const classes = new Set(["gemm", "conv", "attention", "norm", "softmax", "elementwise", "reduction", "copy",
@@ -77,7 +77,7 @@ export function Spark(props: { values?: number[] }) {
   const points = values.map((v, i) => `${(i * step).toFixed(1)},${(height - 1 - (height - 2) * v / most).toFixed(1)} ${((i + 1) * step).toFixed(1)},${(height - 1 - (height - 2) * v / most).toFixed(1)}`).join(" ");
   return (
     <svg class="spark" viewBox={`0 0 ${width} ${height}`} width={width} height={height} aria-hidden="true">
-      <polygon points={`0,${height} ${points} ${width},${height}`} />
+      <polygon points={`0,${height} ${points} ${width},${height}`} /><polyline points={points} />
     </svg>
   );
 }
@@ -93,6 +93,16 @@ export function Interval(props: { low: number; mid: number; high: number; of: nu
     </span>
   );
 }
+
+// The first rows of a list; a line says how many more there are, and shows them. `what`: one of them.
+export function First<T>(props: { of: T[]; first: number; what: string; many?: string; children: (shown: T[]) => ComponentChildren }) {
+  const [most, setMost] = useState(props.first), { of, what, many } = props, left = of.length - most;
+  return <>
+    {props.children(of.slice(0, most))}
+    {left > 0 && <p class="note">{plural(left, `more ${what}`, many && `more ${many}`)}. <button type="button" class="link" onClick={() => setMost(most + kMoreRows)}>Show {left > kMoreRows ? `the next ${kMoreRows}` : "all"}</button></p>}
+  </>;
+}
+const kMoreRows = 500;
 
 export function Notice(props: { tone?: "info" | "warn" | "bad"; children: ComponentChildren }) {
   return <div class={"notice " + (props.tone ?? "info")} role="note">{props.children}</div>;

@@ -12,7 +12,7 @@ export async function faulty(target) {
     if (typeof fault === "number") { out.writeHead(fault, { "Content-Type": "application/json" }); out.end(fault === 404 ? '{"error": {"message": "no such resource"}}' : "{}"); return; }
     if (Buffer.isBuffer(fault)) { out.writeHead(200); out.end(fault); return; }
     if (fault === "slow") { held.add(out); return; }
-    const headers = { ...asked.headers, host: to.host };
+    const headers = { ...asked.headers, host: to.host, ...(asked.headers.origin ? { origin: to.origin } : {}) };
     const inner = request({ host: to.hostname, port: to.port, path: asked.url, method: asked.method, headers }, (answer) => {
       if (!fault) { out.writeHead(answer.statusCode, answer.headers); answer.pipe(out); return; }
       const parts = [];

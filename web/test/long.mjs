@@ -23,6 +23,14 @@ export function longTrace(folder, name, slower) {
   return path;
 }
 
+// A trace of `count` kernels, one launch each, the longest first.
+export function manyTrace(folder, name, count) {
+  const events = Array.from({ length: count }, (_, i) => ({ ph: "X", cat: "kernel", name: `made_kernel_${String(i).padStart(4, "0")}`, pid: 0, tid: 7, ts: 1000 + i * 1000, dur: 900 - i, args: { device: 0, stream: 7, correlation: i + 1, grid: [512, 1, 1], block: [128, 1, 1] } }));
+  const path = join(folder, name);
+  writeFileSync(path, JSON.stringify({ schemaVersion: 1, deviceProperties: [{ id: 0, name: "NVIDIA H100 80GB HBM3", totalGlobalMem: 85e9, computeMajor: 9, computeMinor: 0, numSms: 132 }], traceEvents: events }));
+  return path;
+}
+
 // Where a view, or a part of it, is wider than its place.
 export async function fits(page, where) {
   const wide = await page.evaluate(() => [document.documentElement, ...document.querySelectorAll(".scroll, .grid, .card")].filter((e) => e.scrollWidth > e.clientWidth + 1).map((e) => `${e.closest(".card")?.querySelector("h2")?.innerText ?? "page"}: ${e.scrollWidth} > ${e.clientWidth}`));
@@ -46,6 +54,35 @@ export async function ofLongNames({ test, open, folder, url }) {
       // What tells two of them apart can be seen.
       const names = await (await open(middle.url, ".fleet-kernels tr")).locator(".fleet-kernels .clip-name a").allInnerTexts();
       assert.equal(new Set(names).size, names.length);
+    } finally { middle.stop(); server.stop(); }
+  });
+}
+
+// A page holds 500 rows in full. The others are a second document, which may fail alone.
+export async function ofManyKernels({ test, open, folder }) {
+  await test("rows beyond the first 500", async () => {
+    const server = await view([manyTrace(folder, "many.json", 620)]), middle = await faulty(server.url), { faults } = middle;
+    const note = (page) => page.locator("#kernels header .note").innerText(), expected = /status of \d+|Failed to load resource|ERR_/;
+    try {
+      // They are on their way: said with their number.
+      faults.set("documents/rows", "slow");
+      const page = await open(middle.url, ".kernels .grid-row", expected);
+      assert.match(await note(page), /500 of 620 rows[\s\S]*120 more rows are being read/);
+      assert.equal(await page.getByRole("table", { name: "Kernels by time" }).getAttribute("aria-rowcount"), "501");
+      // They do not come: said, and asked for again alone.
+      middle.drop();
+      faults.set("documents/rows", 500);
+      await page.reload();
+      await page.getByText(/120 rows with less time could not be read: documents\/rows\S*: 500/).waitFor();
+      assert.match(await note(page), /500 of 620 rows/);
+      faults.clear();
+      await page.locator("#kernels").getByRole("button", { name: "Try again" }).click();
+      await page.waitForFunction(() => /620 of 620 rows/.test(document.querySelector("#kernels header .note").innerText));
+      assert.equal(await page.locator("#kernels .notice").count(), 0);
+      // The last one can be found.
+      await page.locator("#kernels input[type=search]").fill("made_kernel_0619");
+      await page.waitForFunction(() => /1 of 620 rows/.test(document.querySelector("#kernels header .note").innerText));
+      assert.match(await page.locator(".grid-row").first().innerText(), /^620\s+made_kernel_0619/);
     } finally { middle.stop(); server.stop(); }
   });
 }

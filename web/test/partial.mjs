@@ -45,7 +45,8 @@ export async function ofFleet({ test, open, accessible, url }) {
       await page.locator(".notice.warn", { hasText: "12 % of the busy time" }).waitFor();
       assert.match(await page.locator(".fleet-kernels tbody tr").first().innerText(), /≈ 2\.\d+ ms/);
       assert.doesNotMatch(await page.locator(".fleet-kernels tbody tr").nth(1).innerText(), /≈/);
-      assert.match(await page.locator(".fleet-kernels tbody tr").first().innerText(), /33 %[\s\S]*waits/);
+      await page.locator(".fleet-kernels tbody tr").first().locator("td", { hasText: /33 %/ }).waitFor();
+      await page.locator(".fleet-kernels tbody tr").first().getByText("waits").waitFor();
     } finally { middle.stop(); }
   });
   await test("fleet, parts fail: a kernel", async () => {
@@ -61,7 +62,7 @@ export async function ofFleet({ test, open, accessible, url }) {
         await section(page, title).locator(".notice.warn").waitFor();
         assert.match(await section(page, title).innerText(), pattern);
       }
-      assert.match(await text(page), /Shapes[\s\S]*M=16384,N=4096[\s\S]*v1\.9/);
+      assert.match(await text(page), /Shapes[\s\S]*rows=16384,cols=4096[\s\S]*v1\.9/);
       await accessible(page, "fleet, parts of a kernel fail");
       faults.clear();
       await again(page, "Ask again");
@@ -69,7 +70,7 @@ export async function ofFleet({ test, open, accessible, url }) {
       // Its totals fail: the rest is still there. Few launches: its durations are hints.
       faults.set("query/top", 500);
       await page.reload();
-      await says(page, /Its totals: 500[\s\S]*Shapes[\s\S]*M=16384/);
+      await says(page, /Its totals: 500[\s\S]*Shapes[\s\S]*rows=16384/);
       faults.set("query/top", (t) => { t.kernels[0].recorded = 1; return t; });
       await again(page, "Ask again");
       await says(page, /Only 1 launch of it was recorded[\s\S]*≈ 180/);
@@ -110,7 +111,7 @@ export async function ofFleet({ test, open, accessible, url }) {
       await accessible(page, "backlog, no longer new");
       faults.set("v1/backlog", (b) => ({ ...b, tuning_gpu_s_today: 5400, tasks: b.tasks.map((t, i) => (i === 0 ? { ...t, state: "leased", worker: "h100-01", until: "2026-11-26T12:00:00Z" } : i === 1 ? { ...t, state: "done", outcome: "1.25x of the default", attempts: 1 } : i === 2 ? { ...t, state: "failed", outcome: "no config was faster", attempts: 3 } : t)) }));
       await again(page, "Ask again");
-      await says(page, /tuned now[\s\S]*1\.50 h[\s\S]*19\.6 h[\s\S]*h100-01, until[\s\S]*19\.6 h won/);
+      await says(page, /tuned now[\s\S]*1\.50 h[\s\S]*19\.5 h[\s\S]*h100-01, until[\s\S]*19\.5 h won/);
       await page.getByRole("button", { name: "failed" }).click();
       await says(page, /no config was faster/);
       assert.equal(await page.locator("tbody tr").count(), 1);

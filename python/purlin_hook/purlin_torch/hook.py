@@ -217,8 +217,9 @@ class Hook:
         settings = self.settings
         window = self._new_window("steps", answer)
         window.usual_ns = self.steps.typical()
+        window.wanted = answer.steps(settings.steps, window.usual_ns)
         schedule = self.torch.profiler.schedule(
-            wait=0, warmup=settings.warm_up, active=settings.steps, repeat=1
+            wait=0, warmup=settings.warm_up, active=window.wanted, repeat=1
         )
         with WithoutKinetosLine(self._importer), Own(self._guard, window):
             window.profiler = self._profiler(schedule=schedule)
@@ -231,7 +232,7 @@ class Hook:
             return
         window.rounds += 1
         warm = window.rounds - self.settings.warm_up
-        last = warm >= self.settings.steps
+        last = warm >= window.wanted
         if warm == 0:
             window.start_ns, window.recording_since = time.time_ns(), now
         if warm > 0:
@@ -241,7 +242,7 @@ class Hook:
             window.end_ns = time.time_ns()
             window.keep_raw()
             teardown.choose(window.keeps_cupti)
-        if not last or warm >= self.settings.steps:
+        if not last or warm >= window.wanted:
             with Own(self._guard, window):
                 window.profiler.step()
         if last:
@@ -330,7 +331,7 @@ class Hook:
         window = self._new_window("time", answer)
         self._on_its_thread(window, lambda: self._start(window, everywhere))
         window.start_ns = time.time_ns()
-        self._wake.wait(self.settings.window_s)
+        self._wake.wait(answer.length_s(self.settings.window_s))
         self._wake.clear()
         window.end_ns = time.time_ns()
         if window.given_up:

@@ -108,7 +108,7 @@ class Window:
         self.closed = 0
         self.own_ns = self.export_ns = 0  # inside calls that start, step and stop; that save
         self.rounds = 0
-        self.steps = 0
+        self.steps = self.wanted = 0
         self.usual_ns = 0  # a step before
         self.keeps_cupti = True
         self.given_up = ""  # the reason
@@ -156,19 +156,26 @@ class Own:
 
 
 class CaptureAnswer:
-    """Whether Purlin's own capture needs CUPTI after a trace. It does where that is not known."""
+    """Whether Purlin's own capture needs CUPTI after a trace, and how much there is to record.
+
+    Without an answer in time the options of the run decide.
+    """
 
     PATIENCE_S = 1.5
+    MOST_RECORDS, SHORTEST_S, FEWEST_STEPS = 10000, 0.1, 3
 
     def __init__(self, folder):
         self.folder = folder
-        self.keeps_cupti = True
+        self.keeps_cupti = records_to_the_end(os.environ.get)
+        self.records_per_s = 0
         self.done = False
         self.began = time.perf_counter_ns()
 
     def ask(self):
         try:
-            self.keeps_cupti = self._state() not in ("ended", "launch_bound", "stopped", "absent")
+            said = self._status()
+            self.keeps_cupti = bool(said.get("needs_cupti", self.keeps_cupti))
+            self.records_per_s = float(said.get("records_per_s", 0))
         except Exception:
             pass
         self.done = True
@@ -176,20 +183,43 @@ class CaptureAnswer:
     def is_over(self, now):
         return self.done or now - self.began > self.PATIENCE_S * 1e9
 
-    def _state(self):
+    def length_s(self, longest):
+        """Of a trace by time: the program stands still while it is saved, as long as it has records."""
+        if self.records_per_s * longest <= self.MOST_RECORDS:
+            return longest
+        return min(longest, max(self.SHORTEST_S, self.MOST_RECORDS / self.records_per_s))
+
+    def steps(self, most, usual_ns):
+        """The same of a trace by steps."""
+        records = self.records_per_s * usual_ns * 1e-9
+        if records * most <= self.MOST_RECORDS:
+            return most
+        return min(most, max(self.FEWEST_STEPS, round(self.MOST_RECORDS / records)))
+
+    def _status(self):
         name = "control-%d" % os.getpid()
         if not os.path.exists(os.path.join(self.folder, name)):
-            injected = os.environ.get("CUDA_INJECTION64_PATH", "")
-            return "absent" if injected.endswith("libpurlin_cuda.so") else "unknown"
+            injected = os.environ.get("CUDA_INJECTION64_PATH", "")  # another tool's needs it
+            return {"needs_cupti": injected != "" and not injected.endswith("libpurlin_cuda.so")}
         folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
         try:  # by the descriptor: the path of a socket is short
             with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
                 connection.settimeout(self.PATIENCE_S)
                 connection.connect("/proc/self/fd/%d/%s" % (folder, name))
                 connection.send(b"purlin-control/1 status\n")
-                return json.loads(connection.recv(4096).decode()).get("state")
+                return json.loads(connection.recv(4096).decode())
         finally:
             os.close(folder)
+
+
+def records_to_the_end(variable):
+    """By the options of `purlin profile`."""
+    return (
+        variable("PURLIN_FULL") == "1"
+        or variable("PURLIN_WINDOWS") in ("1", "on")
+        or variable("PURLIN_STALLS", "0") not in ("", "0")
+        or any(variable(name) for name in ("PURLIN_WINDOW", "PURLIN_COUNTERS"))
+    )
 
 
 def compress(raw, place):

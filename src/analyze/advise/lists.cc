@@ -138,6 +138,10 @@ void add_alerts(const Facts& facts, Advice& advice) {
       coverage.launches_counted > 0 ? coverage.launches_lost / coverage.launches_counted : 0;
   add("launches_lost", lost, 0.001, 0.05,
       fmt::format("{:.1f}% of the launches were lost: shares are of the rest", 100 * lost));
+  for (const CoverageNote& note : coverage.notes)
+    if (note.cause == "launches_failed")
+      advice.alerts.push_back({"launches_failed", "critical", note.count, 0, "", "",
+                               fmt::format("{:.0f} {}", note.count, clean(note.text))});
   if (facts.profile->partial)
     advice.alerts.push_back(
         {"partial", "warning", 1, 1, "", "",

@@ -58,5 +58,16 @@ TEST(WhatIf, AGridOfOneBlockOnANamedGpu) {
   EXPECT_GT(one->saved_share.mid, 0.8);
 }
 
+TEST(WhatIf, FailedLaunchesAreAnAlert) {
+  Program program;
+  program.steps(kSteps, [](Program& one) { one.kernel(product("M=4096,N=4096,K=4096"), 1e6); });
+  program.builder().profile.coverage.notes.push_back(
+      {"launches_failed", "launches returned cudaErrorInvalidConfiguration (9): x", 3, 0});
+  const Advice advice = program.advice();
+  EXPECT_TRUE(std::any_of(advice.alerts.begin(), advice.alerts.end(), [](const Alert& one) {
+    return one.id == "launches_failed" && one.text.starts_with("3 launches returned cudaError");
+  }));
+}
+
 }  // namespace
 }  // namespace purlin::analyze

@@ -8,25 +8,10 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <map>
 
 namespace purlin::analyze {
 namespace {
-
-constexpr int kHistogramBins = 40;
-
-Json histogram_json(const Sketch& sketch) {
-  Json low = Json::array(), high = Json::array(), count = Json::array();
-  for (const Bin& bin : histogram(sketch, kHistogramBins)) {
-    low.push(std::round(bin.low_ns));
-    high.push(std::round(bin.high_ns));
-    count.push(bin.count);
-  }
-  Json out = Json::object();
-  out.set("low_ns", std::move(low)).set("high_ns", std::move(high)).set("count", std::move(count));
-  return out;
-}
 
 // Names keep most of their length: those of PyTorch's kernels run to thousands of characters.
 void shorten(Json& rows, const PageLimits& limits) {

@@ -212,7 +212,8 @@ bool has_torch_trace(const Profile& profile) { return has_note(profile, {"torch_
 // PyTorch is such a part where Purlin recorded the start-up only: its rows are of no steady state.
 bool is_of_windows(const Profile& profile) {
   if (profile.source != "purlin") return false;
-  if (has_torch_trace(profile) && !has_note(profile, {"launch_bound", "no_windows"})) return false;
+  if (has_torch_trace(profile) && !has_note(profile, {"launch_bound", "no_windows", "torch_end"}))
+    return false;
   return std::none_of(profile.processes.begin(), profile.processes.end(),
                       [](const ProcessInfo& process) { return process.timeline_requested; });
 }

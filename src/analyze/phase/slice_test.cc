@@ -155,11 +155,14 @@ TEST(SelectPhase, ATraceOfSomeStepsReplacesRowsOfTheStartUp) {
   profile.coverage.notes.push_back({"torch_trace", "", 0, 0});
   for (int i = 0; i < 20; ++i) profile.kernels[0].duration.add(100'000);  // before the trace
   Profile recorded = profile;
-  profile.coverage.notes.push_back({"launch_bound", "", 0, 0});
-  const Result<TimelineAnalysis> analysis = select_phase(profile, PhaseChoice::kSteadyState);
-  ASSERT_TRUE(analysis.is_ok());
-  EXPECT_TRUE(analysis->rows_of_phase);
-  EXPECT_EQ(launches_of(profile), 40);
+  for (const char* cause : {"launch_bound", "torch_end"}) {
+    Profile ended = recorded;
+    ended.coverage.notes.push_back({cause, "", 0, 0});
+    const Result<TimelineAnalysis> analysis = select_phase(ended, PhaseChoice::kSteadyState);
+    ASSERT_TRUE(analysis.is_ok());
+    EXPECT_TRUE(analysis->rows_of_phase);
+    EXPECT_EQ(launches_of(ended), 40) << cause;
+  }
   ASSERT_TRUE(select_phase(recorded, PhaseChoice::kSteadyState).is_ok());
   EXPECT_EQ(launches_of(recorded), 60) << "recorded to the end: its totals are the run's";
 }

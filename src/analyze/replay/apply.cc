@@ -26,7 +26,9 @@ class EditApplier {
 
   void operator()(const edit::Scale& edit) {
     const double factor = std::max(0.0, at(edit.factor, scenario_));
-    for (const std::uint32_t index : tables_.find(edit.work)) scale_run(index, factor);
+    // What an earlier edit replaced is another kernel.
+    for (const std::uint32_t index : tables_.find(edit.work))
+      if (!replaced_.contains(index)) scale_run(index, factor);
   }
 
   void operator()(const edit::Replace& edit) {
@@ -34,6 +36,7 @@ class EditApplier {
     for (const WorkGroup& group : edit.groups) {
       if (group.empty()) continue;
       set_run(group.front(), at(edit.duration_ns, scenario_));
+      replaced_.insert(group.front());
       others.insert(others.end(), group.begin() + 1, group.end());
     }
     remove(others, 1);
@@ -222,6 +225,7 @@ class EditApplier {
   }
 
   const Applier& tables_;
+  std::set<std::uint32_t> replaced_;  // activities
   const Graph& graph_;
   const Timeline& timeline_;
   Scenario scenario_;

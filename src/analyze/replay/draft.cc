@@ -233,7 +233,7 @@ class Finisher {
       reached[edge.to] = std::max(reached[edge.to], graph_.recorded[edge.from] + edge.weight);
     for (std::uint32_t node = 1; node < reached.size(); ++node)
       if (reached[node] < graph_.recorded[node])
-        edges.push_back({0, node, EdgeKind::kStart, graph_.recorded[node]});
+        edges.push_back({0, node, EdgeKind::kStart, kUnknownOps, graph_.recorded[node]});
   }
 
   Draft draft_;
@@ -260,7 +260,7 @@ std::uint32_t Draft::add_node(std::int64_t at) {
 
 void Draft::add_edge(std::uint32_t from, std::uint32_t to, EdgeKind kind) {
   if (from == kNone || to == kNone || from == to) return;
-  edges.push_back({from, to, kind, static_cast<double>(times[to] - times[from])});
+  edges.push_back({from, to, kind, kUnknownOps, static_cast<double>(times[to] - times[from])});
 }
 
 NodePair Draft::of_call(std::uint32_t call) const {

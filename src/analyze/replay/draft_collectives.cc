@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <map>
-#include <ranges>
 #include <string>
 #include <string_view>
 
@@ -38,7 +37,8 @@ class CollectiveDraft {
         members.resize(devices.size());
         members[d].push_back(static_cast<std::uint32_t>(i));
       }
-    for (Members& members : by_name | std::views::values) {
+    for (auto& of_name : by_name) {
+      Members& members = of_name.second;
       std::erase_if(members, [](const auto& list) { return list.empty(); });
       const bool same = std::all_of(members.begin(), members.end(), [&](const auto& list) {
         return list.size() == members[0].size();

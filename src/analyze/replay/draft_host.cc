@@ -20,6 +20,7 @@ struct HostThread {
   std::uint32_t last = kNone, before = kNone;  // outermost calls; the last one and that before
   std::int64_t busy_until = -kLatest;          // end of the outermost call under way
   std::vector<Interval> ops;                   // outermost, in order
+  std::vector<std::int64_t> op_begins;         // of all
   std::size_t op = 0;                          // how far they are read
 };
 
@@ -51,6 +52,7 @@ class HostDraft {
       HostThread& thread = threads_[thread_key(op.process, op.thread)];
       if (thread.ops.empty() || begin_of(op) >= thread.ops.back().end)
         thread.ops.push_back(interval_of(op));
+      thread.op_begins.push_back(begin_of(op));
     }
   }
 
@@ -73,6 +75,7 @@ class HostDraft {
     draft_.graph.calls[index] = nodes;
     follow(thread, key, call, nodes.begin);
     draft_.add_edge(nodes.begin, nodes.end, EdgeKind::kCall);
+    draft_.edges.back().ops = ops_in(thread, interval_of(call));
     if (thread.last == kNone) members_[call.process].push_back(key);
     thread.before = thread.last;
     thread.last = index;
@@ -92,12 +95,19 @@ class HostDraft {
     }
     const std::int64_t own = own_time(thread, pause);
     draft_.add_edge(from, node, EdgeKind::kHostTime);
+    draft_.edges.back().ops = ops_in(thread, pause);
     if (pause.length() < kStoodStill) return;
     if (static_cast<double>(own) > kOwnShare * static_cast<double>(pause.length())) return;
     const std::uint32_t other = last_of_others(call.process, key, pause);
     if (other == kNone) return;
     draft_.edges.back().weight = static_cast<double>(own);
     draft_.add_edge(draft_.graph.calls[other].end, node, EdgeKind::kHandOver);
+  }
+
+  static float ops_in(const HostThread& thread, Interval pause) {
+    const auto& begins = thread.op_begins;
+    const auto from = std::lower_bound(begins.begin(), begins.end(), pause.begin);
+    return static_cast<float>(std::lower_bound(from, begins.end(), pause.end) - from);
   }
 
   // The time in ops of the thread.

@@ -40,10 +40,12 @@ inline constexpr std::size_t kEdgeKinds = 13;
 std::string_view to_text(EdgeKind kind);  // "host time"
 bool is_delay(EdgeKind kind);             // it has a usual length
 
+inline constexpr float kUnknownOps = -1;
 struct Edge {
   std::uint32_t from = 0, to = 0;  // nodes
   EdgeKind kind = EdgeKind::kStart;
-  double weight = 0;  // ns
+  float ops = kUnknownOps;  // that began within it, of the host's time
+  double weight = 0;        // ns
 };
 
 // An edge that no longer holds.

@@ -14,6 +14,7 @@ namespace purlin::analyze {
 struct HostInflation {
   double factor = 1, call_ns = 0;
   Interval3 amount;
+  bool ops = false;  // it records ops, and its cost is that of them
 };
 // A recorder of a framework's ops slows all of the host: Kineto by 1.1 to 2.2 where the host sets
 // the pace. One of launches adds to each call.

@@ -139,12 +139,13 @@ void Replayer::measure_quality(const ReplayWindow& window) {
 // The usual range. Where a step's time is known, one factor gives that time.
 void Replayer::calibrate(double step_ns) {
   HostInflation inflation = host_inflation(profile_);
-  if (step_ns > 0) inflation = {2, 0, {}};
+  if (step_ns > 0) inflation = {2, 0, {}, inflation.ops};
   const Weights recorded =
       applier_->apply(without_profiler(profile_), Scenario::kMid, recorded_weights(graph_)).weights;
   const auto with = [&](double amount) {
     Weights out = recorded;
     take_off_recorder(graph_, inflation, amount, out);
+    if (inflation.ops) return out;  // loading has few ops, so little was taken off
     const double factor = 1 + amount * (inflation.factor - 1);
     return applier_->apply(slower_loading(profile_, factor), Scenario::kMid, std::move(out))
         .weights;

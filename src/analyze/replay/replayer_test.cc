@@ -104,6 +104,27 @@ TEST(Replay, TheFirstStepIsLeftOut) {
   EXPECT_GT(window.time.begin, profile.timeline.activities.front().start_ns);
 }
 
+// The time between two traces of one program was not recorded.
+TEST(Replay, TheTimeBetweenTwoTracesIsInNoWindow) {
+  Profile profile = machine_program(kDeviceBound);
+  const std::int64_t whole = choose_window(profile, analyze_timeline(profile)).time.length();
+  const std::int64_t late = 100 * whole;
+  Timeline& timeline = profile.timeline;
+  const auto repeat = [late](auto& records) {
+    auto later = records;
+    for (auto& record : later) record.start_ns += late;
+    records.insert(records.end(), later.begin(), later.end());
+  };
+  const auto calls = static_cast<std::uint32_t>(timeline.calls.size());
+  const std::size_t first = timeline.activities.size();
+  repeat(timeline.activities), repeat(timeline.calls), repeat(timeline.ranges);
+  for (std::size_t i = first; i < timeline.activities.size(); ++i)
+    timeline.activities[i].call += calls;
+  const ReplayWindow window = choose_window(profile, analyze_timeline(profile));
+  EXPECT_GE(window.steps, kProgramSteps - 1);
+  EXPECT_LT(window.time.length(), 2 * whole);
+}
+
 TEST(Replay, NoChangeSavesNothing) {
   const Profile profile = machine_program(kDeviceBound);
   const Replayer replayer = replayer_of(profile);
@@ -233,6 +254,9 @@ TEST(Replay, AReplacedGroupIsOneLaunch) {
   const Interval3 share = replayer.saving(change).share;
   EXPECT_LE(share.low, 0.3);
   EXPECT_GE(share.high, 0.7);
+  // A later change of the kernels that are gone does nothing.
+  change.edits.emplace_back(edit::Scale{Affected::of_row(0), {0.1, 0.1, 0.1}});
+  EXPECT_NEAR(share_saved(replayer, change), 0.5, 0.02);
 }
 
 TEST(Replay, AGraphLeavesItsLaunchAndItsGaps) {
@@ -326,6 +350,27 @@ TEST(Replay, TheRecorderIsNotTakenOffTheLoadingOfInput) {
   const Profile& profile = m.finish();
   const Replayer replayer = replayer_of(profile);
   EXPECT_NEAR(replayer.quality().baseline_ns.low / replayer.quality().recorded_ns, 1, 0.02);
+}
+
+// Its cost is that of the ops it records: a long op of the host, or Python between two, has none.
+TEST(Replay, TheRecorderIsNotTakenOffLongOpsOfTheHost) {
+  const auto share = [](int ops) {
+    Machine m;
+    m.builder.profile.source = "kineto";
+    for (int step = 0; step < kProgramSteps; ++step) {
+      m.step(step);
+      for (int i = 0; i < ops; ++i)
+        m.builder.op("aten::sort", m.host(1) + i * (900'000 / ops), 900'000 / ops);
+      m.work(900'000);
+      m.launch("a", 20'000);
+      m.wait();
+    }
+    const Profile& profile = m.finish();
+    const ReplayQuality q = replayer_of(profile).quality();
+    return q.baseline_ns.mid / q.recorded_ns;
+  };
+  EXPECT_GT(share(1), 0.97);
+  EXPECT_NEAR(share(200), 1 / 1.55, 0.05);
 }
 
 // Records are foreign: a name may be out of range.

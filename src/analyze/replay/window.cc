@@ -24,15 +24,20 @@ double quantile(const std::vector<double>& sorted, double q) {
   return sorted[static_cast<std::size_t>(q * static_cast<double>(sorted.size() - 1) + 0.5)];
 }
 
-// The longest run of steps without an outlier.
+// The longest run of steps without an outlier, neither a step nor the time to the next one: between
+// two traces of one program lies time that was not recorded.
 std::pair<std::size_t, std::size_t> even_run(const std::vector<StepTime>& steps, std::size_t first,
                                              double median) {
   std::pair<std::size_t, std::size_t> best{first, first};
+  const auto long_time = [&](std::int64_t ns) {
+    return static_cast<double>(ns) > kOutlier * median;
+  };
   for (std::size_t i = first, from = first; i <= steps.size(); ++i) {
-    if (i < steps.size() && static_cast<double>(steps[i].duration_ns) <= kOutlier * median)
-      continue;
+    const bool outlier = i == steps.size() || long_time(steps[i].duration_ns);
+    const bool apart = !outlier && i > from && long_time(begin_of(steps[i]) - end_of(steps[i - 1]));
+    if (!outlier && !apart) continue;
     if (i - from > best.second - best.first) best = {from, i};
-    from = i + 1;
+    from = outlier ? i + 1 : i;
   }
   return best;
 }

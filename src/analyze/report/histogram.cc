@@ -2,6 +2,8 @@
 #include "analyze/report/histogram.h"
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 namespace purlin::analyze {
 
@@ -26,6 +28,19 @@ std::vector<Bin> histogram(const Sketch& sketch, int max_bins) {
   bins.front().low_ns = sketch.min_ns();
   bins.back().high_ns = sketch.max_ns();
   return bins;
+}
+
+Json histogram_json(const Sketch& sketch) {
+  constexpr int kBins = 40;
+  Json low = Json::array(), high = Json::array(), count = Json::array();
+  for (const Bin& bin : histogram(sketch, kBins)) {
+    low.push(std::round(bin.low_ns));
+    high.push(std::round(bin.high_ns));
+    count.push(bin.count);
+  }
+  Json out = Json::object();
+  out.set("low_ns", std::move(low)).set("high_ns", std::move(high)).set("count", std::move(count));
+  return out;
 }
 
 }  // namespace purlin::analyze

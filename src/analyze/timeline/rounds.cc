@@ -7,6 +7,8 @@
 #include <cmath>
 #include <map>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 namespace purlin::analyze {
 namespace {
@@ -24,6 +26,8 @@ struct Launch {
   Interval interval;           // on the device
   std::int64_t kernel_ns = 0;  // of its kernels, each in full
   std::int64_t idle_ns = 0;    // of the device before it
+  std::uint32_t call = kNone;
+  std::int64_t pause_ns = 0;  // of the host before its op or call; 0: not known
 };
 
 // The launches of a device in order of their start.
@@ -39,6 +43,7 @@ class LaunchList {
       launch.idle_ns = std::max<std::int64_t>(0, launch.interval.begin - until);
       until = std::max(until, launch.interval.end);
     }
+    find_pauses();
   }
 
   std::vector<Launch> launches;
@@ -47,6 +52,33 @@ class LaunchList {
  private:
   enum class Kind : std::uint8_t { kKernel, kCopy, kGraph };
   using Key = std::pair<Kind, std::uint64_t>;
+
+  // The outermost op around the call; without ops the call itself.
+  Interval outermost(const Call& call) const {
+    Interval out = interval_of(call);
+    constexpr int kDeepest = 64;
+    std::uint32_t op = call.op;
+    for (int i = 0; op < timeline_.ops.size() && i < kDeepest; ++i, op = timeline_.ops[op].parent)
+      out = interval_of(timeline_.ops[op]);
+    return out;
+  }
+  // In the order of the calls of a process: what lies between one launching op and the next. A
+  // separate thread for the backward pass goes on where the forward pass ends.
+  void find_pauses() {
+    std::vector<Launch*> by_call;
+    for (Launch& launch : launches)
+      if (launch.call < timeline_.calls.size()) by_call.push_back(&launch);
+    std::stable_sort(by_call.begin(), by_call.end(),
+                     [](const Launch* a, const Launch* b) { return a->call < b->call; });
+    std::map<std::uint32_t, std::int64_t> until;  // by process
+    for (Launch* launch : by_call) {
+      const Call& call = timeline_.calls[launch->call];
+      const Interval around = outermost(call);
+      const auto [at, first] = until.try_emplace(call.process, around.begin);
+      launch->pause_ns = std::max<std::int64_t>(0, around.begin - at->second);
+      at->second = std::max(at->second, around.end);
+    }
+  }
 
   std::uint32_t token_of(Key key) {
     const auto [known, added] = numbers_.try_emplace(key, tokens);
@@ -75,7 +107,7 @@ class LaunchList {
       }
       nodes_[launches.size()] = 1;
     }
-    launches.push_back({token_of(key_of(activity)), interval, kernel_ns, 0});
+    launches.push_back({token_of(key_of(activity)), interval, kernel_ns, 0, activity.call});
   }
 
   // The first node and the number of nodes identify a graph.
@@ -98,6 +130,7 @@ struct Anchor {
   std::size_t distance = 0;     // the median
   double irregularity = 0;      // mean deviation of a distance, relative to the median
   std::int64_t idle_ns = 0;     // before all of them
+  std::int64_t pause_ns = 0;    // of the host before one of them, the median
   std::size_t rounds() const { return at.size() - 1; }
 };
 
@@ -151,7 +184,7 @@ class RoundFinder {
     if (best < kMinScore) return out;
     for (auto group = by_rounds.rbegin(); group != by_rounds.rend(); ++group) {
       if (scores[group->first] < best - kEqualScores) continue;
-      const Anchor& anchor = after_most_idle(group->second);
+      const Anchor& anchor = best_begin(by_rounds, group->first);
       if (anchor.distance < 2) return out;  // one kernel again and again is no round
       out.windows = windows_of(anchor);
       out.launches = anchor.distance;
@@ -181,6 +214,7 @@ class RoundFinder {
       // The last round ends after the last anchor.
       if (covered * (rounds + 1) / rounds < kMinScore * static_cast<double>(sums_.back())) continue;
       for (const std::size_t i : anchor.at) anchor.idle_ns += launches()[i].idle_ns;
+      anchor.pause_ns = usual_pause(anchor);
       out[anchor.rounds()].push_back(std::move(anchor));
     }
     // Of very many numbers of rounds, the ones with most anchors.
@@ -199,11 +233,30 @@ class RoundFinder {
     });
   }
 
-  // Rounds begin where the device is idle longest before them.
-  static const Anchor& after_most_idle(const std::vector<Anchor>& group) {
+  std::int64_t usual_pause(const Anchor& anchor) const {
+    std::vector<std::int64_t> pauses;
+    for (const std::size_t i : anchor.at) pauses.push_back(launches()[i].pause_ns);
+    const auto middle = pauses.begin() + static_cast<std::ptrdiff_t>(pauses.size() / 2);
+    std::nth_element(pauses.begin(), middle, pauses.end());
+    return *middle;
+  }
+
+  // Rounds begin where the host does most before it launches. A device that is never idle hides it;
+  // where the host's calls are not known, the device's idle time shows it.
+  static const Anchor& after_longest_pause(const std::vector<Anchor>& group) {
     return *std::max_element(group.begin(), group.end(), [](const Anchor& a, const Anchor& b) {
-      return a.idle_ns < b.idle_ns;
+      return std::pair(a.pause_ns, a.idle_ns) < std::pair(b.pause_ns, b.idle_ns);
     });
+  }
+
+  // A recording that begins within a round has one more of the tokens after that place.
+  static const Anchor& best_begin(const std::map<std::size_t, std::vector<Anchor>>& by_rounds,
+                                  std::size_t rounds) {
+    const Anchor& most = after_longest_pause(by_rounds.at(rounds));
+    const auto fewer = by_rounds.find(rounds - 1);
+    if (fewer == by_rounds.end()) return most;
+    const Anchor& other = after_longest_pause(fewer->second);
+    return other.distance == most.distance && other.pause_ns > most.pause_ns ? other : most;
   }
 
   // How often a token occurs in a round: rounds with that number, and their time of the token.

@@ -180,6 +180,34 @@ TEST(Phases, SlowFirstStepsAreWarmUp) {
   EXPECT_EQ(analysis.phases[1].steps, 6);
 }
 
+// The device is never idle, so only the host shows where its loop begins.
+TEST(Rounds, BeginWhereTheHostPausesMost) {
+  TimelineBuilder builder;
+  std::int64_t host = 0, device = 10'000;
+  for (int round = 0; round < 12; ++round) {
+    host += 3'000;
+    for (const char* name : {"first", "second", "third"}) {
+      if (round == 0 && name[0] == 'f') continue;  // recorded from within a round on
+      builder.op(std::string("aten::") + name, host, 900);
+      builder.kernel(name, device, 50'000, builder.launch(host + 500, 200));
+      builder.profile.timeline.calls.back().op =
+          static_cast<std::uint32_t>(builder.profile.timeline.ops.size() - 1);
+      host += 1'000;
+      device += name[0] == 't' ? 50'900 : 50'000;  // a little idle before `first` and no other
+      if (name[0] == 'f') device += 1'000;         // and more before `second`
+    }
+  }
+  const Profile& profile = builder.sorted();
+  const TimelineAnalysis analysis = analyze_timeline(profile);
+  ASSERT_GT(analysis.steps.size(), 3u);
+  EXPECT_EQ(analysis.steps_from, "launch sequence");
+  const std::int64_t begin = analysis.steps[1].start_ns;
+  for (const Activity& activity : profile.timeline.activities) {
+    if (activity.start_ns != begin) continue;
+    EXPECT_EQ(profile.kernels[activity.row].name, "first");
+  }
+}
+
 // A checkpoint in one step of many is no idle time of the steady state; a pause in each step is.
 TEST(OneOffGaps, AreInNoCategory) {
   for (const bool each : {false, true}) {

@@ -139,11 +139,13 @@ class CaptureCommand : public Command {
       context.print(answer.dump(2) + "\n");
       return 0;
     }
+    const std::string what =  // libkineto's daemon protocol tells no times
+        length > 0 ? fmt::format("{}{}, for {} more of the program's time",
+                                 note.steps > 0 ? counted(note.steps, "step") + ", " : "",
+                                 format_ns(length), format_ns(note.cost_ns))
+                   : "a trace";
     context.print(
-        fmt::format("{}: PyTorch's profiler recorded {}{}, for {} more of the program's "
-                    "time; the trace will be in the profile\n",
-                    pid, note.steps > 0 ? counted(note.steps, "step") + ", " : "",
-                    format_ns(length), format_ns(note.cost_ns)));
+        fmt::format("{}: PyTorch's profiler recorded {}; it will be in the profile\n", pid, what));
     return 0;
   }
 

@@ -108,19 +108,7 @@ Result<std::vector<analysis::TuneTask>> tune_tasks(store::Reader& reader,
                                                    const store::Filter& filter,
                                                    const std::vector<MeasuredTime>& measured,
                                                    const std::string& driver, std::size_t limit) {
-  using store::Dimension;
-  PURLIN_ASSIGN(
-      std::vector<store::Cell> from,
-      reader.cells(filter, {Dimension::kKernel, Dimension::kShape, Dimension::kDtype,
-                            Dimension::kModel, Dimension::kOp, Dimension::kRole, Dimension::kRaw}));
-  std::vector<analysis::Cell> cells;
-  for (store::Cell& one : from) {
-    analysis::Cell& cell = cells.emplace_back();
-    cell.kernel = one.values[0], cell.shape = one.values[1], cell.dtype = one.values[2];
-    cell.gpu = one.values[3], cell.op = one.values[4], cell.role = one.values[5];
-    cell.raw = one.values[6];
-    cell.time = std::move(one.duration);
-  }
+  PURLIN_ASSIGN(const std::vector<analysis::Cell> cells, read_totals(reader, filter));
   return analysis::tune_these(
       cells, known_facts(cells, measured, driver, kFactsOfTask * std::max<std::size_t>(limit, 1)),
       limit);

@@ -3,6 +3,8 @@
 #include "fleet/analysis/compare.h"
 #include "fleet/analysis/documents.h"
 #include "fleet/analysis/made_fleet_testing.h"
+#include "fleet/analysis/rank.h"
+#include "fleet/analysis/roofs.h"
 #include "fleet/analysis/slower.h"
 #include "fleet/analysis/stragglers.h"
 
@@ -261,24 +263,6 @@ TEST(Stragglers, RefusesWithoutPeers) {
   EXPECT_EQ(found.thin.size(), 4u);
 }
 
-TEST(Top, HasSharesRolesAndTheNumberThatOwns80Percent) {
-  std::vector<Cell> cells;
-  for (int i = 0; i < 10; ++i) {
-    Cell cell;
-    cell.kernel = i == 0 ? "flash_fwd_kernel" : "kernel" + std::to_string(i);
-    cell.node = "n";
-    for (int launch = 0; launch < (i == 0 ? 700 : 33); ++launch) cell.time.add(1e6);
-    cells.push_back(cell);
-  }
-  const Top top = top_kernels(cells);
-  ASSERT_EQ(top.kernels.size(), 10u);
-  EXPECT_EQ(top.kernels[0].role, "attention");
-  EXPECT_NEAR(top.kernels[0].share, 700.0 / 997, 1e-9);
-  EXPECT_NEAR(top.kernels[9].cumulative_share, 1, 1e-9);
-  EXPECT_EQ(top.kernels_with(0.8), 4u);
-  EXPECT_EQ(top.roles[0].role, "attention");
-}
-
 TEST(TuneThese, StaleFirstThenBySavingWithoutCommunication) {
   const auto cell = [](const char* kernel, const char* shape, int launches) {
     Cell made;
@@ -301,6 +285,52 @@ TEST(TuneThese, StaleFirstThenBySavingWithoutCommunication) {
   EXPECT_EQ(tasks[1].basis, HeadroomBasis::kBestKnown);
   EXPECT_EQ(tasks[2].kernel, "a");
   EXPECT_NEAR(tasks[2].saving_s(), 0.1 * 0.05, 1e-6);
+}
+
+Cell product(const std::string& shape, const std::string& gpu, double us, int launches) {
+  Cell cell;
+  cell.kernel = "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x256x64";
+  cell.shape = shape, cell.dtype = "bf16", cell.gpu = gpu;
+  for (int i = 0; i < launches; ++i) cell.time.add(us * 1000);
+  return cell;
+}
+
+// 1.65e12 FLOP in 3.34 ms are half of the dense peak of an H200, in 1.67 ms all of it.
+TEST(Roofs, AreWeightedByTheKnownTime) {
+  const std::string shape = "M=16384,N=12288,K=4096";
+  const std::vector<Cell> cells = {
+      product(shape, "NVIDIA H200", 3340, 100), product(shape, "NVIDIA H200", 3340, 100),
+      product(shape, "NVIDIA H100 80GB HBM3", 1800, 100), product("", "NVIDIA H200", 3340, 10),
+      product(shape, "Some GPU", 3340, 20)};
+  const std::vector<RoofRow> all = find_roofs(cells, RoofsBy::kKernel, 10);
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_NEAR(all[0].gpu_s, 0.948, 0.01);
+  EXPECT_NEAR(all[0].known_gpu_s, 0.848, 0.01);
+  ASSERT_TRUE(all[0].utilization.has_value());
+  EXPECT_NEAR(*all[0].utilization, (0.5 * 0.668 + 0.928 * 0.18) / 0.848, 0.02);
+  EXPECT_NEAR(*all[0].headroom(), 1 - *all[0].utilization, 1e-12);
+  EXPECT_EQ(all[0].bound, analyze::Bound::kCompute);
+  EXPECT_EQ(all[0].unknown, "the figures of Some GPU are not known");
+  const std::vector<RoofRow> shapes = find_roofs(cells, RoofsBy::kShape, 10);
+  ASSERT_EQ(shapes.size(), 4u);
+  EXPECT_EQ(shapes[0].gpu, "NVIDIA H200");
+  EXPECT_NEAR(*shapes[0].utilization, 0.5, 0.02);
+  EXPECT_FALSE(shapes[2].utilization.has_value());
+  EXPECT_FALSE(shapes[3].headroom().has_value());
+  EXPECT_EQ(shapes[3].unknown, "no problem shape was recorded");
+  EXPECT_EQ(shapes[3].bound_from, "op_class") << "a guess, and marked as one";
+}
+
+TEST(Roofs, AreOfTheKernelsWithMostTime) {
+  std::vector<Cell> cells = {product("", "", 10, 1), product("", "", 10, 30)};
+  cells[0].kernel = "small", cells[1].kernel = "large";
+  const std::vector<RoofRow> rows = find_roofs(cells, RoofsBy::kKernel, 1);
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].kernel, "large");
+  EXPECT_FALSE(rows[0].utilization.has_value());
+  const Json json = to_json(rows);
+  EXPECT_TRUE(json.items().at(0)["utilization"].is_null());
+  EXPECT_TRUE(json.items().at(0)["headroom"].is_null());
 }
 
 TEST(ThinNodes, AreNamedWithTheReason) {

@@ -109,46 +109,18 @@ Json to_json(const Coverage& coverage) {
                        {"why", Json::array_of(coverage.why)}});
 }
 
-Json to_json(const Top& top, std::size_t limit) {
-  Json kernels = Json::array();
-  for (const TopKernel& row : top.kernels) {
-    if (kernels.size() == limit) break;
-    kernels.push(Json::object({{"kernel", row.kernel},
-                               {"role", row.role},
-                               {"launches", row.launches},
-                               {"gpu_s", row.gpu_s},
-                               {"share", row.share},
-                               {"cumulative_share", row.cumulative_share},
-                               {"p50_ns", row.p50_ns},
-                               {"p95_ns", row.p95_ns},
-                               {"nodes", row.nodes},
-                               {"shapes", row.shapes}}));
-  }
-  return Json::object(
-      {{"gpu_s", top.gpu_s},
-       {"kernel_count", top.kernels.size()},
-       {"kernels_with_80_percent", top.kernels_with(0.8)},
-       {"kernels", std::move(kernels)},
-       {"roles", list_of(top.roles, [](const RoleShare& role) {
-          return Json::object({{"role", role.role}, {"gpu_s", role.gpu_s}, {"share", role.share}});
-        })}});
-}
-
-Json to_json(const std::vector<TuneTask>& tasks) {
-  return list_of(tasks, [](const TuneTask& task) {
-    return Json::object({{"kernel", task.kernel},
-                         {"op", task.op},
-                         {"shape", task.shape},
-                         {"dtype", task.dtype},
-                         {"gpu", task.gpu},
-                         {"role", task.role},
-                         {"launches", task.launches},
-                         {"gpu_s", task.gpu_s},
-                         {"p50_ns", task.p50_ns},
-                         {"headroom", task.headroom},
-                         {"headroom_basis", to_text(task.basis)},
-                         {"stale", task.stale},
-                         {"saving_s", task.saving_s()}});
+Json to_json(const std::vector<RoofRow>& roofs) {
+  return list_of(roofs, [](const RoofRow& row) {
+    Json json = Json::object({{"kernel", row.kernel}});
+    if (!row.gpu.empty() || !row.shape.empty())
+      json.set("shape", row.shape).set("dtype", row.dtype).set("gpu", row.gpu);
+    json.set("gpu_s", row.gpu_s).set("known_gpu_s", row.known_gpu_s);
+    json.set("utilization", optional_number(row.utilization));
+    json.set("headroom", optional_number(row.headroom()));
+    json.set("bound", analyze::to_text(row.bound)).set("bound_share", row.bound_share);
+    json.set("bound_from", row.bound_from).set("evidence", row.evidence);
+    if (!row.unknown.empty()) json.set("unknown", row.unknown);
+    return json;
   });
 }
 

@@ -6,15 +6,14 @@
 #include "base/json/json.h"
 #include "fleet/analysis/compare.h"
 #include "fleet/analysis/coverage.h"
-#include "fleet/analysis/rank.h"
+#include "fleet/analysis/roofs.h"
 #include "fleet/analysis/slower.h"
 #include "fleet/analysis/stragglers.h"
 
 namespace purlin::fleet::analysis {
 
 Json to_json(const Coverage& coverage);
-Json to_json(const Top& top, std::size_t limit);
-Json to_json(const std::vector<TuneTask>& tasks);
+Json to_json(const std::vector<RoofRow>& roofs);
 Json to_json(const Comparison& comparison);
 Json to_json(const Slower& slower);
 Json to_json(const Stragglers& stragglers);

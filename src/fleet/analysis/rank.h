@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rank: the kernels with the most GPU time of a selection, and those worth tuning.
+// Rank: the kernels that are worth tuning.
 //
 // Pure functions over plain types, safe on any thread. Cannot fail.
 #pragma once
@@ -12,26 +12,6 @@
 #include <vector>
 
 namespace purlin::fleet::analysis {
-
-struct TopKernel {
-  std::string kernel, role;
-  double launches = 0, gpu_s = 0;
-  double share = 0, cumulative_share = 0;  // of the selection's GPU time
-  double p50_ns = 0, p95_ns = 0;
-  int nodes = 0, shapes = 0;
-};
-struct RoleShare {
-  std::string role;
-  double gpu_s = 0, share = 0;
-};
-struct Top {
-  double gpu_s = 0;
-  std::vector<TopKernel> kernels;  // largest first; all of them
-  std::vector<RoleShare> roles;    // largest first
-  // The number of kernels that have this share together.
-  std::size_t kernels_with(double share) const;
-};
-Top top_kernels(const std::vector<Cell>& cells);
 
 // What is known about one (kernel, shape, dtype, GPU): its best measured time, or the distance from
 // the roof that binds it.

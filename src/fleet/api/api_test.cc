@@ -320,10 +320,38 @@ TEST_F(ApiTest, QuestionsHaveTheirCoverageAndFilters) {
   EXPECT_EQ(top["coverage"]["launches_seen"].as_double(), 6);
   EXPECT_EQ(top["filter"]["gpu"].as_string(), "GPU-1");
   EXPECT_EQ(get("/v1/query/history?by=kernel&step=hour")["points"].size(), 2U);
+  const Json whole = get("/v1/query/history?by=kernel&histogram=1")["points"].items().at(0);
+  double counted = 0;
+  for (const Json& bin : whole["histogram"]["count"].items()) counted += bin.as_double();
+  EXPECT_EQ(counted, 3);
   EXPECT_EQ(get("/v1/query/coverage")["cells"].size(), 2U);
   EXPECT_EQ(get("/v1/nodes")["nodes"].size(), 1U);
   EXPECT_TRUE(get("/v1/query/values?dimension=kernel")["values"].is_array());
   EXPECT_TRUE(get("/v1/query/stragglers")["coverage"].is_object());
+}
+
+TEST_F(ApiTest, RoofsAreUnknownWhereTheShapeIs) {
+  store::Batch batch = made_batch(1, "nvjet_tst_128x256_64x4_1x2_h_bz_TNT");
+  batch.rows[0].shape = "M=16384,N=4096,K=4096", batch.rows[0].dtype = "bf16";
+  batch.rows[0].duration = Sketch();
+  batch.rows[0].duration.add(1e6);
+  store::BatchRow& shapeless = batch.rows.emplace_back(batch.rows[0]);
+  shapeless.kernel = "my_kernel", shapeless.shape = "";
+  ASSERT_EQ(post(store::encode(batch).value()).status, 204);
+  const Json answer = get("/v1/query/roofs");
+  EXPECT_EQ(answer["schema"].as_string(), "purlin.fleet.roofs/1");
+  EXPECT_TRUE(answer["coverage"].is_object());
+  ASSERT_EQ(answer["roofs"].size(), 2U);
+  for (const Json& row : answer["roofs"].items()) {
+    const bool known = row["kernel"].as_string() != "my_kernel";
+    EXPECT_EQ(row["utilization"].is_null(), !known);
+    EXPECT_EQ(row["headroom"].is_null(), !known);
+    EXPECT_EQ(row["bound"].as_string(), known ? "compute" : "unknown");
+    EXPECT_EQ(row["unknown"].as_string(), known ? "" : "no problem shape was recorded");
+  }
+  EXPECT_EQ(get("/v1/query/roofs?limit=1")["roofs"].size(), 1U);
+  const Json shapes = get("/v1/query/roofs?by=shape&kernel=my_kernel");
+  EXPECT_EQ(shapes["roofs"].items().at(0)["gpu"].as_string(), "NVIDIA H200");
 }
 
 TEST_F(ApiTest, AConclusionIsRefusedWhereTooLittleWasSeen) {
@@ -341,7 +369,8 @@ TEST_F(ApiTest, AMalformedQuestionIsRefused) {
         "/v1/query/top?begin=-1d&end=-2d", "/v1/query/top?model=a&model=b",
         "/v1/query/history?step=week", "/v1/query/history?by=kernel,nothing", "/v1/query/values",
         "/v1/query/compare?by=build", "/v1/query/compare?by=x&before=a&after=b",
-        "/v1/query/compare?by=time&before=1&after=2", "/v1/raw/abc"})
+        "/v1/query/compare?by=time&before=1&after=2", "/v1/query/roofs?by=node",
+        "/v1/query/roofs?limit=0", "/v1/raw/abc"})
     EXPECT_EQ(ask("GET", target).status, 400) << target;
   EXPECT_EQ(ask("GET", "/v1/query/top?kernel=" + std::string(13000, 'a')).status, 400);
   EXPECT_EQ(ask("POST", "/v1/guard", std::string(100'000, '[')).status, 422);

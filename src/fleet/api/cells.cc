@@ -49,6 +49,31 @@ Result<std::vector<analysis::Cell>> read_cells(store::Reader& reader, const stor
   return cells;
 }
 
+Result<std::vector<analysis::Cell>> read_totals(store::Reader& reader,
+                                                const store::Filter& filter) {
+  static const std::vector<Dimension> kBy = {
+      Dimension::kKernel, Dimension::kShape, Dimension::kDtype, Dimension::kModel,
+      Dimension::kOp,     Dimension::kRole,  Dimension::kRaw};
+  PURLIN_ASSIGN(std::vector<store::Cell> from, reader.cells(filter, kBy));
+  std::vector<analysis::Cell> cells;
+  cells.reserve(from.size());
+  for (store::Cell& one : from) {
+    std::vector<std::string>& values = one.values;
+    if (values.size() != kBy.size())
+      return error(Code::kCorrupt, "the store gave another number of dimensions than was asked");
+    analysis::Cell& cell = cells.emplace_back();
+    cell.kernel = std::move(values[0]);
+    cell.shape = std::move(values[1]);
+    cell.dtype = std::move(values[2]);
+    cell.gpu = std::move(values[3]);
+    cell.op = std::move(values[4]);
+    cell.role = std::move(values[5]);
+    cell.raw = std::move(values[6]);
+    cell.time = std::move(one.duration);
+  }
+  return cells;
+}
+
 Result<std::vector<analysis::CoverageCell>> read_coverage(store::Reader& reader,
                                                           const store::Filter& filter) {
   PURLIN_ASSIGN(std::vector<store::CoverageCell> from, reader.coverage(filter, store::Step::kHour));

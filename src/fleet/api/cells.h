@@ -14,6 +14,8 @@ namespace purlin::fleet {
 // By kernel, shape, dtype, GPU model, op, role, build, driver, runtime, node and GPU.
 Result<std::vector<analysis::Cell>> read_cells(store::Reader& reader, const store::Filter& filter,
                                                store::Step step);
+// By kernel, its name as recorded, shape, dtype, GPU model, op and role: over all nodes and times.
+Result<std::vector<analysis::Cell>> read_totals(store::Reader& reader, const store::Filter& filter);
 Result<std::vector<analysis::CoverageCell>> read_coverage(store::Reader& reader,
                                                           const store::Filter& filter);
 

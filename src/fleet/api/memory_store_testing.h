@@ -102,6 +102,8 @@ class MemoryReader : public store::Reader {
       using store::Dimension;
       values.push_back(dimension == Dimension::kKernel  ? row.kernel
                        : dimension == Dimension::kRole  ? row.role
+                       : dimension == Dimension::kShape ? row.shape
+                       : dimension == Dimension::kDtype ? row.dtype
                        : dimension == Dimension::kNode  ? batch.node
                        : dimension == Dimension::kBuild ? batch.runs.at(row.run).build
                        : dimension == Dimension::kModel ? batch.devices.at(row.device).model

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fleet/api/query_api.h"
 
+#include "analyze/report/histogram.h"
 #include "base/time.h"
 #include "fleet/analysis/compare.h"
 #include "fleet/analysis/documents.h"
+#include "fleet/analysis/roofs.h"
 #include "fleet/analysis/slower.h"
 #include "fleet/analysis/stragglers.h"
 #include "fleet/answers.h"
@@ -19,7 +21,7 @@ namespace {
 using store::Dimension;
 
 constexpr std::size_t kTopByDefault = 50, kMostTop = 10'000, kMostPoints = 100'000,
-                      kMostValues = 10'000;
+                      kMostValues = 10'000, kMostHistograms = 100;
 
 // What all questions have.
 struct Question {
@@ -79,10 +81,11 @@ Status top(store::Reader& reader, const Question& question, Json& json) {
   json.set("gpu_s", found.sum_ns * 1e-9);
   json.set("launches", found.launches);
   json.set("kernel_count", found.kernels_in_all);
-  Json kernels = Json::array();
+  Json kernels = Json::array(), of_80_percent;
   double before = 0;
   for (const store::KernelTotal& one : found.kernels) {
     before += one.share;
+    if (of_80_percent.is_null() && before >= 0.8 - 1e-12) of_80_percent = kernels.size() + 1;
     kernels.push(Json::object({{"kernel", one.kernel},
                                {"raw_kernel", one.raw_kernel},
                                {"role", one.role},
@@ -95,6 +98,7 @@ Status top(store::Reader& reader, const Question& question, Json& json) {
                                {"p95_ns", one.p95_ns}}));
   }
   json.set("kernels", std::move(kernels));
+  json.set("kernels_with_80_percent", std::move(of_80_percent));
   add_roles(found, json);
   return add_coverage(reader, question.filter, json);
 }
@@ -110,6 +114,10 @@ Status history(store::Reader& reader, const Question& question, Json& json) {
   std::sort(cells.begin(), cells.end(), [](const store::Cell& a, const store::Cell& b) {
     return std::tie(a.begin_ns, a.values) < std::tie(b.begin_ns, b.values);
   });
+  const bool with_histogram = value_of(question.query, "histogram") == "1";
+  if (with_histogram && cells.size() > kMostHistograms)
+    return error(Code::kInvalid, "{} points have no histograms; at most {} have", cells.size(),
+                 kMostHistograms);
   Json points = Json::array();
   for (const store::Cell& cell : cells) {
     Json point = Json::object();
@@ -125,6 +133,7 @@ Status history(store::Reader& reader, const Question& question, Json& json) {
     point.set("max_ns", time.max_ns());
     point.set("p50_ns", time.quantile(0.5));
     point.set("p95_ns", time.quantile(0.95));
+    if (with_histogram) point.set("histogram", analyze::histogram_json(time));
     points.push(std::move(point));
   }
   json.set("points", std::move(points));
@@ -235,6 +244,18 @@ Status stragglers(store::Reader& reader, const Question& question, Json& json) {
   return add_coverage(reader, question.filter, json);
 }
 
+Status roofs(store::Reader& reader, const Question& question, Json& json) {
+  PURLIN_ASSIGN(const std::size_t limit,
+                parse_limit(value_of(question.query, "limit"), kTopByDefault, kMostTop));
+  const std::string& by = value_of(question.query, "by");
+  if (!by.empty() && by != "kernel" && by != "shape")
+    return error(Code::kInvalid, "'by' is kernel or shape");
+  PURLIN_ASSIGN(const std::vector<analysis::Cell> cells, read_totals(reader, question.filter));
+  const auto rows = by == "shape" ? analysis::RoofsBy::kShape : analysis::RoofsBy::kKernel;
+  json.set("roofs", analysis::to_json(analysis::find_roofs(cells, rows, limit)));
+  return add_coverage(reader, question.filter, json);
+}
+
 Endpoint query(StoreGate& gate, Clock& clock, std::string_view name, std::string_view path,
                std::string_view schema, std::string_view summary, std::vector<Parameter> parameters,
                Answerer answer) {
@@ -267,8 +288,16 @@ std::vector<Endpoint> query_endpoints(StoreGate& gate, Clock& clock) {
   return {
       query(gate, clock, "top", "/v1/query/top", "purlin.fleet.top/1",
             "Kernels by GPU time, with roles", {{"limit", "integer", "50 by default"}}, top),
+      query(gate, clock, "roofs", "/v1/query/roofs", "purlin.fleet.roofs/1",
+            "What bounds kernels, and how near they come to it",
+            {{"limit", "integer", "50 by default"},
+             {"by", "string", "kernel, or shape: a row for each shape, type and GPU model"}},
+            roofs),
       query(gate, clock, "history", "/v1/query/history", "purlin.fleet.history/1",
-            "Durations over time", {step, {"by", "string", "dimensions, with commas between"}},
+            "Durations over time",
+            {step,
+             {"by", "string", "dimensions, with commas between"},
+             {"histogram", "string", "1: each point has its distribution"}},
             history),
       query(gate, clock, "compare", "/v1/query/compare", "purlin.fleet.compare/1",
             "Two builds, drivers or weeks, with the mix of shapes held fixed",

@@ -2,16 +2,17 @@
 #include "fleet/backlog/known_times.h"
 
 #include "analyze/kernel_name/kernel_name.h"
-#include "analyze/roofline/roofline.h"
 #include "base/files.h"
 #include "blobs/directory_blobs.h"
 #include "cache/entry/entry.h"
 #include "cache/share/share.h"
+#include "fleet/analysis/problems.h"
+#include "fleet/analysis/roofs.h"
 #include "model/expression/value.h"
 
 #include <algorithm>
 #include <optional>
-#include <tuple>
+#include <utility>
 
 namespace purlin::fleet {
 namespace {
@@ -27,21 +28,6 @@ Extents extents_of(const std::string& text) {
   for (const auto& [name, extent] : shape->items())
     if (extent != 1 && name != "read" && name != "write") extents[name] = extent;
   return extents;
-}
-
-std::optional<double> roof_utilization(const analysis::Cell& cell, const Sketch& time,
-                                       const analyze::KernelName& name) {
-  DeviceInfo device;
-  device.name = cell.gpu;
-  const analyze::Ceilings ceilings = analyze::build_ceilings(device);
-  analyze::RoofSum sum(device, ceilings);
-  KernelRow row;
-  row.name = cell.raw.empty() ? cell.kernel : cell.raw;
-  row.op = cell.op, row.shape = cell.shape, row.dtype = cell.dtype;
-  row.duration = time;
-  sum.add(row, name);
-  const double utilization = sum.roof().utilization;
-  return utilization > 0 ? std::optional(std::min(utilization, 1.0)) : std::nullopt;
 }
 
 // The best time of a problem on a GPU, and whether one of the driver is among those there are.
@@ -114,27 +100,16 @@ void KnownTimes::read_cache(const std::string& cache, Log& log) {
 std::vector<analysis::Known> known_facts(const std::vector<analysis::Cell>& cells,
                                          const std::vector<MeasuredTime>& measured,
                                          const std::string& driver, std::size_t limit) {
-  struct Group {
-    const analysis::Cell* cell = nullptr;
-    Sketch time;
-  };
-  std::map<std::tuple<std::string_view, std::string_view, std::string_view, std::string_view>,
-           Group>
-      groups;
-  for (const analysis::Cell& cell : cells) {
-    Group& group = groups[{cell.kernel, cell.shape, cell.dtype, cell.gpu}];
-    if (group.cell == nullptr || group.cell->op.empty()) group.cell = &cell;
-    group.time.merge(cell.time);
-  }
-  std::vector<const Group*> order;
-  for (const auto& [key, group] : groups) order.push_back(&group);
+  const std::map<analysis::ProblemKey, analysis::Problem> problems = analysis::problems_of(cells);
+  std::vector<const analysis::Problem*> order;
+  for (const auto& [key, problem] : problems) order.push_back(&problem);
   std::sort(order.begin(), order.end(),
-            [](const Group* a, const Group* b) { return a->time.total_ns() > b->time.total_ns(); });
+            [](const auto* a, const auto* b) { return a->time.total_ns() > b->time.total_ns(); });
   if (order.size() > limit) order.resize(limit);
   const TimesByPlace times = times_by_place(measured, driver);
   std::vector<analysis::Known> facts;
-  for (const Group* group : order) {
-    const analysis::Cell& cell = *group->cell;
+  for (const analysis::Problem* problem : order) {
+    const analysis::Cell& cell = *problem->cell;
     const analyze::KernelName name =
         analyze::describe_kernel(cell.raw.empty() ? cell.kernel : cell.raw);
     analysis::Known known{cell.kernel, cell.shape, cell.dtype, cell.gpu, {}, {}, false};
@@ -150,7 +125,9 @@ std::vector<analysis::Known> known_facts(const std::vector<analysis::Cell>& cell
       known.stale = !found->second.current;
       break;
     }
-    if (!known.best_ns) known.roof_utilization = roof_utilization(cell, group->time, name);
+    const double utilization =
+        known.best_ns ? 0 : analysis::roof_of(cell, problem->time, name).utilization;
+    if (utilization > 0) known.roof_utilization = std::min(utilization, 1.0);
     if (known.best_ns || known.roof_utilization) facts.push_back(std::move(known));
   }
   return facts;

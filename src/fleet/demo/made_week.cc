@@ -27,9 +27,9 @@ struct MadeKernel {
 // Training of a language model.
 constexpr MadeKernel kTraining[] = {
     {"flash_fwd_kernel<Flash_fwd_kernel_traits<128, 128, 64, 4>>", "layers.attn.core",
-     "B=4,H=32,S=4096,D=128", "bf16", 1180, 90e3},
+     "B=4,H=32,Sq=4096,Sk=4096,D=128,causal=1", "bf16", 1180, 90e3},
     {"flash_bwd_dq_dk_dv_loop_seqk_parallel_kernel<Flash_bwd_kernel_traits<128>>",
-     "layers.attn.core", "B=4,H=32,S=4096,D=128", "bf16", 2900, 90e3},
+     "layers.attn.core", "B=4,H=32,Sq=4096,Sk=4096,D=128,causal=1,backward=1", "bf16", 2900, 90e3},
     {"sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x256x64", "layers.attn.qkv_proj",
      "M=16384,N=12288,K=4096", "bf16", 2480, 90e3},
     {"sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64", "layers.attn.o_proj",
@@ -38,60 +38,71 @@ constexpr MadeKernel kTraining[] = {
      2890, 180e3},
     {"nvjet_tst_128x256_64x4_1x2_h_bz_TNT", "layers.mlp.down_proj", "M=16384,N=4096,K=14336",
      "bf16", 2910, 90e3},
-    {"rms_norm_kernel", "layers.norm", "M=16384,N=4096", "bf16", 96, 380e3},
-    {"rms_norm_kernel", "layers.norm", "M=32768,N=4096", "bf16", 188, 100e3},
-    {"rms_norm_backward_kernel", "layers.norm", "M=16384,N=4096", "bf16", 210, 180e3},
-    {"silu_and_mul_kernel", "layers.mlp.act", "M=16384,N=14336", "bf16", 310, 90e3},
-    {"rotary_embedding_kernel", "layers.attn.rope", "M=16384,N=4096", "bf16", 88, 180e3},
+    {"rms_norm_kernel", "layers.norm", "rows=16384,cols=4096,rms=1", "bf16", 96, 380e3},
+    {"rms_norm_kernel", "layers.norm", "rows=32768,cols=4096,rms=1", "bf16", 188, 100e3},
+    {"rms_norm_backward_kernel", "layers.norm", "rows=16384,cols=4096,rms=1,backward=1", "bf16",
+     210, 180e3},
+    {"silu_and_mul_kernel", "layers.mlp.act", "n=234881024,inputs=2", "bf16", 520, 90e3},
+    {"rotary_embedding_kernel", "layers.attn.rope", "n=67108864,inputs=1", "bf16", 88, 180e3},
     {"void multi_tensor_apply_kernel<FusedAdamMathFunctor<float>>", "optimizer.step",
-     "N=8000000000", "f32", 5200, 3e3},
-    {"ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL", "fsdp", "N=268435456", "bf16", 2300, 60e3},
-    {"ncclDevKernel_AllGather_RING_LL", "fsdp", "N=268435456", "bf16", 1900, 120e3},
-    {"softmax_cross_entropy_kernel", "loss", "M=16384,N=128256", "f32", 1900, 3e3},
-    {"embedding_backward_kernel", "embedding", "M=16384,N=4096", "bf16", 420, 3e3},
+     "n=500000000,inputs=4,outputs=3", "f32", 5200, 3e3},
+    {"ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL", "fsdp", "in=268435456,out=11184811,ranks=24",
+     "bf16", 2300, 60e3},
+    {"ncclDevKernel_AllGather_RING_LL", "fsdp", "in=11184811,out=268435456,ranks=24", "bf16", 1900,
+     120e3},
+    {"softmax_cross_entropy_kernel", "loss", "rows=4096,cols=128256", "f32", 1900, 3e3},
+    {"embedding_backward_kernel", "embedding", "indices=16384,cols=4096,backward=1", "bf16", 420,
+     3e3},
 };
 // A server of a language model.
 constexpr MadeKernel kServing[] = {
-    {"paged_attention_v2_kernel<bf16, 128, 16>", "model.attn", "B=128,H=32,S=2048,D=128", "bf16",
-     210, 900e3},
+    {"paged_attention_v2_kernel<bf16, 128, 16>", "model.attn", "B=128,H=32,Hk=8,Sq=1,Sk=1536,D=128",
+     "bf16", 210, 900e3},
     {"flash_fwd_splitkv_kernel<Flash_fwd_kernel_traits<128>>", "model.attn",
-     "B=8,H=32,S=2048,D=128", "bf16", 310, 200e3},
-    {"reshape_and_cache_flash_kernel", "model.attn.kv_cache", "M=128,N=4096", "bf16", 9, 900e3},
-    {"sm90_fp8_gemm_1d2d_kernel", "model.mlp.gate_up_proj", "M=128,N=28672,K=4096", "fp8", 66,
+     "B=4,H=32,Sq=2048,Sk=2048,D=128,causal=1", "bf16", 310, 200e3},
+    {"reshape_and_cache_flash_kernel", "model.attn.kv_cache", "n=524288,inputs=1", "bf16", 9,
      900e3},
-    {"sm90_fp8_gemm_1d2d_kernel", "model.mlp.down_proj", "M=128,N=4096,K=14336", "fp8", 38, 900e3},
-    {"nvjet_qqtst_64x64_128x8_2x1_v_TNT", "model.attn.qkv_proj", "M=128,N=6144,K=4096", "fp8", 21,
+    {"sm90_fp8_gemm_1d2d_kernel", "model.mlp.gate_up_proj", "M=128,N=28672,K=4096", "f8e4m3", 66,
      900e3},
-    {"per_token_group_quant_fp8_kernel", "model.quant", "M=128,N=4096", "fp8", 6, 1800e3},
-    {"fused_add_rms_norm_kernel", "model.norm", "M=128,N=4096", "bf16", 7, 1800e3},
-    {"act_and_mul_kernel<silu>", "model.mlp.act", "M=128,N=14336", "bf16", 8, 900e3},
-    {"cross_device_reduce_1stage<bf16, 8>", "tp.all_reduce", "N=524288", "bf16", 19, 1800e3},
-    {"topk_topp_sampling_kernel", "sampler", "M=128,N=128256", "f32", 140, 28e3},
+    {"sm90_fp8_gemm_1d2d_kernel", "model.mlp.down_proj", "M=128,N=4096,K=14336", "f8e4m3", 38,
+     900e3},
+    {"nvjet_qqtst_64x64_128x8_2x1_v_TNT", "model.attn.qkv_proj", "M=128,N=6144,K=4096", "f8e4m3",
+     21, 900e3},
+    {"per_token_group_quant_fp8_kernel", "model.quant", "n=524288,inputs=1", "f8e4m3", 6, 1800e3},
+    {"fused_add_rms_norm_kernel", "model.norm", "rows=128,cols=4096,rms=1", "bf16", 7, 1800e3},
+    {"act_and_mul_kernel<silu>", "model.mlp.act", "n=1835008,inputs=2", "bf16", 8, 900e3},
+    {"cross_device_reduce_1stage<bf16, 8>", "tp.all_reduce", "in=524288,out=524288,ranks=8", "bf16",
+     19, 1800e3},
+    {"topk_topp_sampling_kernel", "sampler", "n=16416768,out=128", "f32", 140, 28e3},
 };
 // Recommendation.
 constexpr MadeKernel kRanking[] = {
-    {"embedding_bag_forward_kernel", "sparse.lookup", "M=65536,N=128", "f16", 520, 300e3},
-    {"embedding_bag_backward_kernel", "sparse.lookup", "M=65536,N=128", "f16", 940, 300e3},
+    {"embedding_bag_forward_kernel", "sparse.lookup", "indices=1638400,cols=128,bags=65536", "f16",
+     520, 300e3},
+    {"embedding_bag_backward_kernel", "sparse.lookup", "indices=1638400,cols=128,backward=1", "f16",
+     940, 300e3},
     {"ampere_fp16_s16816gemm_fp16_128x128_ldg8_f2f_stages_32x5_tn", "dense.mlp",
      "M=65536,N=1024,K=512", "f16", 340, 900e3},
-    {"interaction_dot_kernel", "interaction", "M=65536,N=351", "f16", 260, 300e3},
-    {"split_embedding_adagrad_kernel", "optimizer", "N=400000000", "f32", 800, 100e3},
+    {"interaction_dot_kernel", "interaction", "n=23003136,inputs=2", "f16", 260, 300e3},
+    {"split_embedding_adagrad_kernel", "optimizer", "n=60000000,inputs=3,outputs=2", "f32", 800,
+     100e3},
 };
 // Vision.
 constexpr MadeKernel kVision[] = {
-    {"cudnn_implicit_gemm_conv_fprop_nhwc_64x64x32", "backbone.conv", "N=64,C=256,H=56,W=56", "f16",
-     610, 300e3},
-    {"batch_norm_transform_kernel_nhwc", "backbone.bn", "N=64,C=256,H=56,W=56", "f16", 150, 300e3},
-    {"vectorized_elementwise_kernel<4, relu>", "backbone.relu", "N=51380224", "f16", 190, 300e3},
-    {"max_pool_forward_nhwc", "backbone.pool", "N=64,C=64,H=112,W=112", "f16", 240, 30e3},
-    {"nms_kernel_impl<float>", "head.nms", "N=8000", "f32", 480, 30e3},
+    {"cudnn_implicit_gemm_conv_fprop_nhwc_64x64x32", "backbone.conv",
+     "N=32,C=256,H=56,W=56,K=256,R=3,S=3,P=56,Q=56", "f16", 610, 300e3},
+    {"batch_norm_transform_kernel_nhwc", "backbone.bn", "rows=256,cols=100352", "f16", 150, 300e3},
+    {"vectorized_elementwise_kernel<4, relu>", "backbone.relu", "n=25690112,inputs=1", "f16", 190,
+     300e3},
+    {"max_pool_forward_nhwc", "backbone.pool", "n=51380224,out=12845056", "f16", 240, 30e3},
+    {"nms_kernel_impl<float>", "head.nms", "n=8000", "f32", 480, 30e3},
 };
 // Simulation on AMD.
 constexpr MadeKernel kSimulation[] = {
-    {"stencil27_kernel", "solve.smooth", "N=512,M=512,K=512", "f64", 1500, 200e3},
-    {"spmv_csr_vector_kernel<64>", "solve.spmv", "N=134217728", "f64", 2100, 100e3},
-    {"dot_reduce_kernel", "solve.dot", "N=134217728", "f64", 410, 300e3},
-    {"axpy_kernel", "solve.axpy", "N=134217728", "f64", 620, 300e3},
+    {"stencil27_kernel", "solve.smooth", "n=134217728,inputs=1", "f64", 1500, 200e3},
+    {"spmv_csr_vector_kernel<64>", "solve.spmv", "n=134217728", "f64", 2100, 100e3},
+    {"dot_reduce_kernel", "solve.dot", "n=134217728,out=1", "f64", 410, 300e3},
+    {"axpy_kernel", "solve.axpy", "n=100663296,inputs=2", "f64", 620, 300e3},
     {"Cijk_Ailk_Bljk_DB_MT128x128x16_SN", "solve.coarse", "M=4096,N=4096,K=4096", "f64", 3400,
      20e3},
 };
@@ -135,7 +146,7 @@ double planted_factor(const Place& place, int gpu, const MadeKernel& kernel) {
 double planted_launches(const Place& place, const MadeKernel& kernel) {
   if (!place.new_build() || kernel.name != "rms_norm_kernel") return kernel.launches_per_step;
   // The new build launches more of the large shape.
-  return kernel.launches_per_step * (kernel.shape.starts_with("M=32768") ? 4 : 0.5);
+  return kernel.launches_per_step * (kernel.shape.starts_with("rows=32768") ? 4 : 0.5);
 }
 bool hardly_seen(const Place& place) { return place.fleet.prefix == "a100" && place.node == 3; }
 

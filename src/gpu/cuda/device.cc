@@ -39,6 +39,17 @@ class CudaKernel : public Kernel {
   CUmodule module_;
 };
 
+// Copies reach it without a detour through memory of the driver.
+class PinnedMemory : public HostMemory {
+ public:
+  PinnedMemory(const CudaDriver& driver, void* data, std::size_t bytes)
+      : HostMemory(data, bytes), driver_(driver) {}
+  ~PinnedMemory() override { driver_.cuMemFreeHost(data()); }
+
+ private:
+  const CudaDriver& driver_;
+};
+
 bool& warm_of(Kernel& kernel) {
   auto* of_library = dynamic_cast<LibraryKernel*>(&kernel);
   return of_library != nullptr ? of_library->warm : static_cast<CudaKernel&>(kernel).warm;
@@ -210,6 +221,13 @@ Status CudaDevice::read(const Buffer& buffer, std::size_t offset, void* data, st
   if (bytes == 0) return Status::ok();
   return check("copying from the device",
                driver_.cuMemcpyDtoH_v2(data, address_of(buffer, offset), bytes));
+}
+
+std::unique_ptr<HostMemory> CudaDevice::host_memory(std::size_t bytes) {
+  void* data = nullptr;
+  if (make_current().is_ok() && driver_.cuMemHostAlloc(&data, bytes, 0) == CUDA_SUCCESS)
+    return std::make_unique<PinnedMemory>(driver_, data, bytes);
+  return Device::host_memory(bytes);
 }
 
 Status CudaDevice::copy(Buffer& to, std::size_t to_offset, const Buffer& from,

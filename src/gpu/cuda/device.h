@@ -56,6 +56,7 @@ class CudaDevice : public Device {
   Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) override;
   Status write(Buffer& buffer, std::size_t offset, const void* data, std::size_t bytes) override;
   Status read(const Buffer& buffer, std::size_t offset, void* data, std::size_t bytes) override;
+  std::unique_ptr<HostMemory> host_memory(std::size_t bytes) override;
   Status copy(Buffer& to, std::size_t to_offset, const Buffer& from, std::size_t from_offset,
               std::size_t bytes) override;
   Status fill(Buffer& buffer, std::size_t offset, std::uint8_t byte, std::size_t bytes) override;

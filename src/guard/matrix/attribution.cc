@@ -25,8 +25,7 @@ using Way = std::vector<Corner>;
 
 class Corners {
  public:
-  Corners(const std::vector<Factor>& factors, const std::vector<CellTimes>& cells)
-      : factors_(factors) {
+  Corners(const std::vector<Factor>& factors, const std::vector<CellTimes>& cells) {
     for (const CellTimes& times : cells) {
       if (times.cell.size() != factors.size() || times.times_ns.empty()) continue;
       Corner corner = 0;
@@ -73,7 +72,6 @@ class Corners {
   }
 
  private:
-  const std::vector<Factor>& factors_;
   std::map<Corner, const CellTimes*> at_;
   Corner end_ = 0;
 };

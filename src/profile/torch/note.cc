@@ -37,6 +37,7 @@ Result<TorchNote> parse_torch_note(const std::string& text) {
   note.steps_after = std::max<std::int64_t>(0, document["steps_after"].as_int());
   note.cost_ns = std::max(0.0, document["cost_ns"].as_double());
   note.cuda = document["cuda"].as_bool();
+  note.keeps_cupti = document["keeps_cupti"].as_bool(true);
   if (note.pid <= 0 || (!note.trace.empty() && base_name(note.trace) != note.trace))
     return error(Code::kCorrupt, "a note of the PyTorch hook without a process or with a path");
   return note;

@@ -24,8 +24,9 @@ struct TorchNote {
   // A step before the trace and after it, by the program's own clock; 0: no steps.
   double usual_step_ns = 0, step_after_ns = 0;
   std::int64_t steps_after = 0;
-  double cost_ns = 0;  // what the program waited for the trace
-  bool cuda = false;   // whether the process used CUDA
+  double cost_ns = 0;       // what the program waited for the trace
+  bool cuda = false;        // whether the process used CUDA
+  bool keeps_cupti = true;  // CUPTI was not shut down after the trace
 };
 
 Result<TorchNote> parse_torch_note(const std::string& text);

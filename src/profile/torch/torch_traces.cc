@@ -68,6 +68,17 @@ void take_steps_without_trace(Profile& profile, const std::vector<TorchNote>& no
       profile.coverage.step_ns = std::max(profile.coverage.step_ns, note.usual_step_ns);
 }
 
+// That the trace itself shut CUPTI down is not the doing of another client.
+void note_end(Profile& profile, const TorchNote& note) {
+  for (CoverageNote& other : profile.coverage.notes)
+    if (!note.keeps_cupti && other.cause == "cupti_finalized")
+      other = {"torch_end",
+               "Purlin's recording ended with the trace of PyTorch. CUPTI was shut down after it, "
+               "as it slows launches down while it is there. --windows or --torch off record to "
+               "the end",
+               other.count, other.seconds};
+}
+
 void add_trace(Profile& profile, const TorchNote& note, const Profile& trace) {
   const TraceMerge merge = merge_trace(profile, trace, note.pid);
   profile.coverage.overhead_ns += note.cost_ns;
@@ -80,11 +91,12 @@ void add_trace(Profile& profile, const TorchNote& note, const Profile& trace) {
           : fmt::format("for {} more of the program's time", format_ns(note.cost_ns));
   torch_note(profile, "torch_trace",
              fmt::format("PyTorch's profiler recorded {} of process {}, {}. Ops, shapes, calls and "
-                         "the timeline are from this trace, totals from the whole run; {} of the "
-                         "kernels' time has an op",
+                         "the timeline are from this trace, totals from Purlin's own recording; {} "
+                         "of the kernels' time has an op",
                          seen, note.pid, cost, percent_of(merge.with_op_ns, merge.total_ns)),
              merge.launches, note.cost_ns * 1e-9);
   note_step_time(profile, note);
+  note_end(profile, note);
   if (merge.split_launches > 0)
     torch_note(profile, "torch_split",
                "launches of kernels that several ops share were divided in the proportion of the "

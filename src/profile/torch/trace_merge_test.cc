@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/torch/trace_merge.h"
 
+#include "base/files.h"
 #include "profile/format/file.h"
 #include "profile/import/import.h"
 #include "profile/torch/note.h"
@@ -10,6 +11,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <string>
 
@@ -257,6 +259,25 @@ TEST(TraceMerge, ARealTraceGivesItsOwnKernelsTheirOpsBack) {
     ASSERT_EQ(expected.size(), found.size()) << name;
     for (const auto& [op, ns] : expected) EXPECT_NEAR(found[op], ns, ns * 0.01) << op;
   }
+}
+
+// The trace leaves CUPTI, so that nothing slows the program down after it.
+TEST(TorchTraces, RecordingThatEndedWithTheTraceIsNotAnotherClientsDoing) {
+  const std::string spool = make_temporary_directory("purlin-torch-test").value();
+  const std::string trace =
+      std::string(PURLIN_SOURCE_DIR) + "/tests/data/traces/kineto_h200_transformer.json.gz";
+  ASSERT_TRUE(write_atomic(join_path(spool, "t.json.gz"), *read_file(trace)).is_ok());
+  for (const bool keeps : {true, false}) {
+    const std::string note = R"({"schema":"purlin.torch/1","pid":11,"number":1,"mode":"steps",)"
+                             R"("trace":"t.json.gz","keeps_cupti":)" +
+                             std::string(keeps ? "true}" : "false}");
+    ASSERT_TRUE(write_atomic(join_path(spool, "torch-11-1.note"), note).is_ok());
+    Profile run = captured_run();
+    run.coverage.notes.push_back({"cupti_finalized", "another client", 0, 0});
+    add_torch_traces(run, spool, {});
+    EXPECT_EQ(run.coverage.notes.front().cause, keeps ? "cupti_finalized" : "torch_end");
+  }
+  std::filesystem::remove_all(spool);
 }
 
 TEST(TorchNotes, AreReadLenientlyAndDamagedOnesAreNone) {

@@ -13,6 +13,9 @@
 //   difference yet.
 // - A uniform draw, so that no config is excluded for ever.
 //
+// Where the process searches, and its fastest config stays the fastest for some results, the
+// configs that trade values of two parameters with it are next (exchange.h).
+//
 // While the search stagnates, a share of the configs has forced values (excursion.h), because a
 // model of one half of a space does not lead to the other half.
 //
@@ -22,6 +25,7 @@
 // `counters` has a fifth source. Among the configs that the mean expects to be fast, it takes the
 // config with the lowest bound from the predicted counters.
 #include "tune/model/ensemble.h"
+#include "tune/search/exchange.h"
 #include "tune/search/excursion.h"
 #include "tune/search/ledger.h"
 #include "tune/search/model_options.h"
@@ -39,6 +43,7 @@ namespace purlin::tune {
 namespace {
 
 constexpr std::size_t kFirstModelled = 16;  // drawn where the budget does not say
+constexpr std::size_t kIdleExchange = 7;    // results without a gain before an exchange
 constexpr double kGain = 0.998;             // a better config takes at most this share of the best
 // Shares of the sources; what is left goes to single members' favourites.
 constexpr double kModelRandom = 0.03, kNear = 0.15, kMean = 0.3;
@@ -67,6 +72,7 @@ class ModelSearch : public Strategy {
         random_(request.seed),
         ledger_(space_, random_),
         screen_(space_, options.screened),
+        exchange_(space_),
         excursions_(space_, ledger_, random_, fit),
         ensemble_(space_, std::move(fit), features_of(request.priors)),
         counters_(counters),
@@ -86,6 +92,8 @@ class ModelSearch : public Strategy {
     if (too_short_for_model()) return draw_screened();
     if (drawn_ < first()) return draw();
     if (ensemble_.worked() < 2 || random_.uniform() < kModelRandom) return draw();
+    if (smooth_ && idle_ >= kIdleExchange)
+      if (const auto index = exchanged()) return index;
     if (stagnates() && random_.uniform() < options_.forced)
       if (const auto index = excursions_.ask(*best_, pool_)) return index;
     if (smooth_)
@@ -134,6 +142,12 @@ class ModelSearch : public Strategy {
   bool stagnates() const {
     const double share = options_.patience_share * static_cast<double>(ensemble_.observations());
     return static_cast<double>(idle_) > std::max(static_cast<double>(options_.patience_low), share);
+  }
+
+  std::optional<std::size_t> exchanged() {
+    for (const std::size_t index : exchange_.of(*best_))
+      if (ledger_.take(index)) return index;
+    return std::nullopt;
   }
 
   std::optional<std::size_t> draw_screened() {
@@ -292,6 +306,7 @@ class ModelSearch : public Strategy {
   Random random_;
   Ledger ledger_;
   Screen screen_;
+  Exchange exchange_;
   Excursions excursions_;
   std::optional<Smooth> smooth_;
   Ensemble ensemble_;

@@ -9,6 +9,8 @@ namespace {
 
 constexpr std::size_t kMostSmooth = 200;  // results that worked
 constexpr std::size_t kFirstSmoothFit = 5, kLastSmoothFit = 100;
+// Times above this quantile count as it, but not those within the range of the best (in nats).
+constexpr double kClipped = 0.35, kLeastRange = 0.3;
 constexpr double kSmoothGrowth = 1.25;  // of the results, from one fit of the scales to the next
 // How fast likeness falls with distance, and the weight of the belief that configs work.
 constexpr float kFailLikeness = 3, kFailDoubt = 0.3F;
@@ -24,7 +26,16 @@ Smooth::Smooth(const Space& space, Ledger& ledger, Random& random)
       worked_(surrogate_.size()),
       failed_(surrogate_.size()) {}
 
-double Smooth::on_scale(double log_time) const { return std::min(log_time, *best_ + kSlowest); }
+// A log time above it counts as it.
+double Smooth::limit() const {
+  if (results_.size() < kFirstSmoothFit) return *best_ + kSlowest;
+  std::vector<double> times;
+  for (const Result& one : results_) times.push_back(one.log_time);
+  const auto at =
+      times.begin() + static_cast<std::ptrdiff_t>(kClipped * static_cast<double>(times.size() - 1));
+  std::nth_element(times.begin(), at, times.end());
+  return std::clamp(*at, *best_ + kLeastRange, *best_ + kSlowest);
+}
 
 void Smooth::add(std::size_t index, std::optional<double> time_ms) {
   const auto found = std::lower_bound(chosen_.indices.begin(), chosen_.indices.end(), index);
@@ -37,7 +48,7 @@ void Smooth::add(std::size_t index, std::optional<double> time_ms) {
   results_.push_back({at, log_time});
   if (!expected_[at]) surrogate_.expect(at);
   expected_[at] = true;
-  surrogate_.observe(at, on_scale(log_time));
+  surrogate_.observe(at, std::min(log_time, limit()));
   const std::size_t count = results_.size();
   if (count >= std::max(next_refit_, kFirstSmoothFit) && count <= kLastSmoothFit) refit();
 }
@@ -55,7 +66,9 @@ double Smooth::works(std::size_t candidate) const {
 
 void Smooth::refit() {
   next_refit_ = static_cast<std::size_t>(kSmoothGrowth * static_cast<double>(results_.size())) + 1;
-  for (const Result& one : results_) surrogate_.observe(one.candidate, on_scale(one.log_time));
+  const double most = limit();
+  for (const Result& one : results_)
+    surrogate_.observe(one.candidate, std::min(one.log_time, most));
   surrogate_.refit();
 }
 

@@ -3,7 +3,8 @@
 //
 // It learns from fewer results than trees, because like configs have like times. Its next config is
 // the one with the highest expected improvement, times the probability that it works. A failed
-// config has no time, so the process does not see it: a fast config may stand next to it. A pass
+// config has no time, so the process does not see it: a fast config may stand next to it. Slow
+// times all count alike, because the task is to tell the fast configs apart. A pass
 // grows with what it has seen, so it ends after some hundred results. Thread-safety: belongs to one
 // thread. Never fails.
 #pragma once
@@ -35,7 +36,7 @@ class Smooth {
     double log_time;
   };
 
-  double on_scale(double log_time) const;
+  double limit() const;
   void count_neighbours(std::size_t candidate, bool worked);
   double works(std::size_t candidate) const;
   void refit();

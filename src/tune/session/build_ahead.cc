@@ -70,6 +70,15 @@ Result<std::optional<Evaluation>> BuildAhead::collect(const Config& config,
   return outcome;
 }
 
+std::optional<std::size_t> BuildAhead::first_built(const std::vector<const Config*>& configs) {
+  const std::lock_guard lock(mutex_);
+  for (std::size_t i = 0; i < configs.size(); ++i) {
+    const auto found = jobs_.find(configs[i]->text());
+    if (found == jobs_.end() || found->second.state == Job::kDone || working_ == 0) return i;
+  }
+  return std::nullopt;
+}
+
 void BuildAhead::begin_measuring(const std::function<bool()>& is_over) {
   if (!pause_to_measure_) return;
   std::unique_lock lock(mutex_);

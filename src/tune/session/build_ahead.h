@@ -54,6 +54,10 @@ class BuildAhead {
   Result<std::optional<Evaluation>> collect(const Config& config,
                                             const std::function<bool()>& is_over);
 
+  // The first of these configs that collect() has at once; nullopt: none yet. What was never
+  // announced, and what no thread can build any more, is built by the caller: it need not wait.
+  std::optional<std::size_t> first_built(const std::vector<const Config*>& configs);
+
   // Between these two, nothing is built where it would disturb, unless `is_over`.
   void begin_measuring(const std::function<bool()>& is_over);
   void end_measuring();

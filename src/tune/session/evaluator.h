@@ -2,9 +2,9 @@
 // Evaluator: where a session's evaluations are made. On a device through worker processes
 // (worker_pool.h), or from a recorded space (replay_evaluator.h).
 //
-// Thread-safety: one thread at a time, except for announce(). Failure: what goes wrong with a
-// config is its Evaluation; a Status means that no further evaluation is possible. kCancelled: a
-// request to stop, or policy.limit_s, ended it, and nothing is known of the config.
+// Thread-safety: one thread at a time, except where stated. Failure: what goes wrong with a config
+// is its Evaluation; a Status means that no further evaluation is possible. kCancelled: a request
+// to stop, or policy.limit_s, ended it, and nothing is known of the config.
 #pragma once
 
 #include "base/status.h"
@@ -13,7 +13,9 @@
 #include "model/evaluation.h"
 
 #include <cstddef>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace purlin::tune {
 
@@ -26,6 +28,12 @@ class Evaluator {
   virtual bool executes() const = 0;
   // How many configs it is worth knowing ahead.
   virtual std::size_t lookahead() const { return 1; }
+  // Whether the session's own work (the journal, the model, the next choice) may run during an
+  // evaluation without a change of its times. The next one is then handed over meanwhile.
+  virtual bool runs_beside() const { return false; }
+  // The first of these configs that need not wait for its build; nullopt: none yet. There is one
+  // at least. Called on the session's thread, while evaluate() may run on another.
+  virtual std::optional<std::size_t> first_built(const std::vector<const Config*>&) { return 0; }
   // The config will be evaluated soon, by this or another evaluator of the session. Called on the
   // session's thread, while evaluate() may run on another.
   virtual void announce(const Config&) {}

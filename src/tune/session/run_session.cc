@@ -3,7 +3,9 @@
 #include "tune/session/session.h"
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
+#include <deque>
 #include <mutex>
 #include <thread>
 
@@ -18,7 +20,8 @@ Status take_result(TuningSession& session, const TuningSession::Request& request
   return made.status();
 }
 
-// An evaluator on a separate thread. give(), done() and take() are for the session's thread.
+// An evaluator on a separate thread, with the evaluations that were given to it. give(), done() and
+// take() are for the session's thread.
 class Lane {
  public:
   Lane(Evaluator& evaluator, std::mutex& mutex, std::condition_variable& changed)
@@ -33,45 +36,65 @@ class Lane {
   }
 
   Evaluator& evaluator() { return evaluator_; }
-  bool busy() const { return request_.has_value(); }
+  // Given and not taken.
+  std::size_t pending() const { return pending_; }
+  // One that waits while another is evaluated, where choosing it may go on meanwhile.
+  std::size_t most_pending() const { return evaluator_.runs_beside() ? 2 : 1; }
   void give(TuningSession::Request request) {
+    ++pending_;
     {
       const std::lock_guard lock(mutex_);
-      request_ = std::move(request);
+      given_.push_back({std::move(request), system_clock().monotonic_ns()});
     }
     changed_.notify_all();
   }
   // REQUIRES: the mutex is held.
-  bool done() const { return made_.has_value(); }
+  bool done() const { return !made_.empty(); }
   std::pair<TuningSession::Request, Result<Evaluation>> take() {
+    --pending_;
     const std::lock_guard lock(mutex_);
-    std::pair<TuningSession::Request, Result<Evaluation>> both{std::move(*request_),
-                                                               std::move(*made_)};
-    request_.reset();
-    made_.reset();
+    std::pair<TuningSession::Request, Result<Evaluation>> both = std::move(made_.front());
+    made_.pop_front();
     return both;
   }
 
  private:
+  struct Given {
+    TuningSession::Request request;
+    std::int64_t since_ns = 0;
+  };
+
   void serve() {
     std::unique_lock lock(mutex_);
     while (true) {
-      changed_.wait(lock, [this] { return quit_ || (request_ && !made_); });
-      if (!request_ || made_) return;  // what was given is finished first
-      const TuningSession::Request request = *request_;
+      changed_.wait(lock, [this] { return quit_ || !given_.empty(); });
+      if (given_.empty()) return;  // what was given is finished first
+      const Given given = std::move(given_.front());
+      given_.pop_front();
       lock.unlock();
-      Result<Evaluation> made = evaluator_.evaluate(request.config, request.policy);
+      Result<Evaluation> made = evaluator_.evaluate(given.request.config, policy_of(given));
       lock.lock();
-      made_ = std::move(made);
+      made_.emplace_back(given.request, std::move(made));
       changed_.notify_all();
     }
   }
 
+  // The limit counts from when the evaluation was given.
+  static measure::Policy policy_of(const Given& given) {
+    measure::Policy policy = given.request.policy;
+    const std::int64_t waited_ns = system_clock().monotonic_ns() - given.since_ns;
+    if (policy.limit_s > 0)
+      policy.limit_s = std::max(policy.limit_s - static_cast<double>(waited_ns) * 1e-9, kLeastS);
+    return policy;
+  }
+
+  static constexpr double kLeastS = 1e-3;  // 0 would be no limit
   Evaluator& evaluator_;
   std::mutex& mutex_;
   std::condition_variable& changed_;
-  std::optional<TuningSession::Request> request_;
-  std::optional<Result<Evaluation>> made_;
+  std::size_t pending_ = 0;  // of the session's thread
+  std::deque<Given> given_;
+  std::deque<std::pair<TuningSession::Request, Result<Evaluation>>> made_;
   bool quit_ = false;
   std::thread thread_;  // last: it uses the rest
 };
@@ -86,17 +109,21 @@ class Parallel {
   Status run() {
     while (true) {
       PURLIN_TRY(hand_out());
-      if (!any_busy()) return Status::ok();
+      if (!any_pending() && !waits_for_builds_) return Status::ok();
       {
         std::unique_lock lock(mutex_);
-        changed_.wait(lock, [this] { return any_done(); });
+        const auto any = [this] { return any_done(); };
+        if (waits_for_builds_)
+          changed_.wait_for(lock, kLookAtBuilds, any);
+        else
+          changed_.wait(lock, any);
       }
       PURLIN_TRY(collect());
     }
   }
   // What is still under way is finished and reported, so that no evaluation is lost.
   void drain() {
-    while (any_busy()) {
+    while (any_pending()) {
       {
         std::unique_lock lock(mutex_);
         changed_.wait(lock, [this] { return any_done(); });
@@ -106,24 +133,39 @@ class Parallel {
   }
 
  private:
-  bool any_busy() const {
-    return std::any_of(lanes_.begin(), lanes_.end(), [](const auto& l) { return l->busy(); });
+  static constexpr std::chrono::milliseconds kLookAtBuilds{1};
+
+  bool any_pending() const {
+    return std::any_of(lanes_.begin(), lanes_.end(),
+                       [](const auto& l) { return l->pending() > 0; });
   }
   bool any_done() const {
     return std::any_of(lanes_.begin(), lanes_.end(), [](const auto& l) { return l->done(); });
   }
 
+  void announce() {
+    for (const Config& config : session_.announced()) lanes_.front()->evaluator().announce(config);
+  }
+
+  // Idle evaluators first; then one more for each that can be chosen for meanwhile.
   Status hand_out() {
-    for (const auto& lane : lanes_) {
-      if (lane->busy()) continue;
-      PURLIN_ASSIGN(std::optional<TuningSession::Request> request, session_.next());
-      for (const Config& config : session_.announced())
-        lanes_.front()->evaluator().announce(config);
-      if (!request) return Status::ok();
-      if (request->finals) lanes_.front()->evaluator().end_announced();
-      // Finals compare times, so one device makes them all; none else is at work then.
-      (request->finals ? lanes_.front() : lane)->give(std::move(*request));
-    }
+    waits_for_builds_ = false;
+    for (std::size_t most = 1; most <= 2; ++most)
+      for (const auto& lane : lanes_) {
+        if (lane->pending() >= std::min(most, lane->most_pending())) continue;
+        announce();
+        const auto choose = [&](const std::vector<const Config*>& configs) {
+          const std::optional<std::size_t> built = lane->evaluator().first_built(configs);
+          waits_for_builds_ = !built;
+          return built;
+        };
+        PURLIN_ASSIGN(std::optional<TuningSession::Request> request, session_.next(choose));
+        announce();
+        if (!request) return Status::ok();
+        if (request->finals) lanes_.front()->evaluator().end_announced();
+        // Finals compare times, so one device makes them all; none else is at work then.
+        (request->finals ? lanes_.front() : lane)->give(std::move(*request));
+      }
     return Status::ok();
   }
 
@@ -145,12 +187,20 @@ class Parallel {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<std::unique_ptr<Lane>> lanes_;
+  bool waits_for_builds_ = false;
 };
 
 Status run_alone(TuningSession& session, Evaluator& evaluator) {
-  while (true) {
-    PURLIN_ASSIGN(const std::optional<TuningSession::Request> request, session.next());
+  const auto announce = [&] {
     for (const Config& config : session.announced()) evaluator.announce(config);
+  };
+  while (true) {
+    announce();
+    PURLIN_ASSIGN(const std::optional<TuningSession::Request> request,
+                  session.next([&](const std::vector<const Config*>& configs) {
+                    return std::optional(evaluator.first_built(configs).value_or(0));
+                  }));
+    announce();
     if (!request) return Status::ok();
     if (request->finals) evaluator.end_announced();
     PURLIN_TRY(
@@ -167,7 +217,7 @@ Result<SessionResult> run_session(const Space& space, Strategy& strategy,
   SessionTraits traits{evaluators.front()->executes(), 0, evaluators.size()};
   for (const Evaluator* evaluator : evaluators) traits.lookahead += evaluator->lookahead();
   TuningSession session(space, strategy, journal, options, traits, clock);
-  if (evaluators.size() == 1) {
+  if (evaluators.size() == 1 && !evaluators.front()->runs_beside()) {
     PURLIN_TRY(run_alone(session, *evaluators.front()));
     return session.result();
   }

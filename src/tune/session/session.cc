@@ -47,14 +47,14 @@ class TuningSession::Impl {
     prepare_default();
   }
 
-  Result<std::optional<Request>> next() {
+  Result<std::optional<Request>> next(const Choose& choose) {
     if (stopped()) return std::optional<Request>();
     if (phase_ == Phase::kDefault) {
       if (std::optional<Request> request = next_default()) return request;
       if (phase_ == Phase::kDefault) return std::optional<Request>();  // it is out
     }
     if (phase_ == Phase::kSearch) {
-      if (std::optional<Request> request = next_of_search()) return request;
+      if (std::optional<Request> request = next_of_search(choose)) return request;
       if (phase_ == Phase::kSearch) return std::optional<Request>();
     }
     if (phase_ == Phase::kFinals) {
@@ -88,11 +88,10 @@ class TuningSession::Impl {
     count(made);
     if (phase_ == Phase::kDefault) {
       take_default(place);
-    } else {
-      for (Proposal& proposal : ahead_)
-        if (proposal.state == Proposal::State::kOut && proposal.request == request.id)
-          proposal.state = Proposal::State::kMade, proposal.place = place;
-      settle();
+    } else if (const auto proposal = proposal_of(request); proposal != ahead_.end()) {
+      const std::size_t index = proposal->index;
+      ahead_.erase(proposal);
+      tell(index, result_.evaluations[place]);
     }
     report_progress();
     return Status::ok();
@@ -105,13 +104,14 @@ class TuningSession::Impl {
                    request.config.text());
     out_.erase(out);
     cut_ = true;
-    for (Proposal& proposal : ahead_)
-      if (proposal.state == Proposal::State::kOut && proposal.request == request.id)
-        proposal.state = Proposal::State::kWaiting;
+    if (const auto proposal = proposal_of(request); proposal != ahead_.end()) proposal->request = 0;
     return Status::ok();
   }
 
-  std::vector<Config> announced() { return std::exchange(announced_, {}); }
+  std::vector<Config> announced() {
+    if (phase_ == Phase::kSearch && !stopped()) fill();
+    return std::exchange(announced_, {});
+  }
 
   Result<SessionResult> result() {
     SessionResult made = result_;
@@ -135,15 +135,17 @@ class TuningSession::Impl {
 
  private:
   enum class Phase { kDefault, kSearch, kFinals, kOver };
-  // A config the strategy asked for.
+  // A config the strategy asked for, whose result is not known.
   struct Proposal {
-    enum class State { kWaiting, kOut, kMade };
     std::size_t index = 0;  // in the space
     Config config;
-    State state = State::kWaiting;
     std::size_t request = 0;  // its id, when it is out
-    std::size_t place = 0;    // in the result's evaluations, once made
   };
+
+  std::deque<Proposal>::iterator proposal_of(const Request& request) {
+    return std::find_if(ahead_.begin(), ahead_.end(),
+                        [&](const Proposal& p) { return p.request == request.id; });
+  }
 
   FinalsOptions finals_options() const {
     FinalsOptions options = options_.finals;
@@ -281,6 +283,7 @@ class TuningSession::Impl {
     outcome.time_ms = value_of(evaluation);
     outcome.cost_s = evaluation.cost_s;
     outcome.evaluation = &evaluation;
+    silent_ = false;
     strategy_.tell(index, outcome);
   }
 
@@ -310,24 +313,31 @@ class TuningSession::Impl {
     phase_ = Phase::kSearch;
   }
 
-  std::optional<Request> next_of_search() {
+  std::optional<Request> next_of_search(const Choose& choose) {
     fill();
     if (ahead_.empty()) {
       end_search(is_spent() ? SessionResult::End::kBudget : SessionResult::End::kSpace);
       return std::nullopt;
     }
+    std::vector<Proposal*> waiting;
+    std::vector<const Config*> configs;
     for (Proposal& proposal : ahead_) {
-      if (proposal.state != Proposal::State::kWaiting) continue;
-      if (is_spent()) {
-        if (out_.empty()) end_search(SessionResult::End::kBudget);
-        return std::nullopt;
-      }
-      Request request = hand_out(proposal.config, proposal.index, true);
-      proposal.state = Proposal::State::kOut;
-      proposal.request = request.id;
-      return request;
+      if (proposal.request != 0) continue;
+      waiting.push_back(&proposal);
+      configs.push_back(&proposal.config);
     }
-    return std::nullopt;  // all are out
+    if (waiting.empty()) return std::nullopt;  // all are out
+    const std::optional<std::size_t> chosen = choose ? choose(configs) : 0;
+    if (!chosen && !out_.empty()) return std::nullopt;
+    if (is_spent()) {
+      if (out_.empty()) end_search(SessionResult::End::kBudget);
+      return std::nullopt;
+    }
+    if (!chosen) return std::nullopt;
+    Proposal& proposal = *waiting[*chosen];
+    Request request = hand_out(proposal.config, proposal.index, true);
+    proposal.request = request.id;
+    return request;
   }
 
   // The number of configs that a strategy chooses before it has the results of the previous ones.
@@ -340,33 +350,21 @@ class TuningSession::Impl {
 
   // Asks the strategy for configs up to the lookahead.
   void fill() {
-    while (ahead_.size() < lookahead()) {
+    while (!silent_ && ahead_.size() < lookahead()) {
       // Nothing is compiled that the budget would not let run.
-      const std::size_t to_come = static_cast<std::size_t>(
-          std::count_if(ahead_.begin(), ahead_.end(),
-                        [](const Proposal& p) { return p.state != Proposal::State::kMade; }));
       if (options_.budget.evaluations > 0 &&
-          result_.evaluations.size() + to_come >= options_.budget.evaluations)
+          result_.evaluations.size() + ahead_.size() >= options_.budget.evaluations)
         break;
       const std::optional<std::size_t> index = strategy_.ask();
+      silent_ = !index;
       if (!index) break;
       Proposal proposal{*index, space_.config(*index)};
       if (const auto found = known_.find(proposal.config.text()); found != known_.end()) {
-        proposal.state = Proposal::State::kMade;
-        proposal.place = found->second;
-      } else {
-        announced_.push_back(proposal.config);
+        tell(*index, result_.evaluations[found->second]);
+        continue;
       }
+      announced_.push_back(proposal.config);
       ahead_.push_back(std::move(proposal));
-      settle();
-    }
-  }
-
-  // Tells the strategy in the order it asked.
-  void settle() {
-    while (!ahead_.empty() && ahead_.front().state == Proposal::State::kMade) {
-      tell(ahead_.front().index, result_.evaluations[ahead_.front().place]);
-      ahead_.pop_front();
     }
   }
 
@@ -409,6 +407,7 @@ class TuningSession::Impl {
   Phase phase_ = Phase::kDefault;
   std::optional<std::size_t> default_index_;
   std::deque<Proposal> ahead_;
+  bool silent_ = false;  // the strategy has no config until the next result
   std::vector<Config> announced_;
   std::vector<std::size_t> out_;  // ids of requests
   std::size_t last_id_ = 0;
@@ -431,7 +430,9 @@ TuningSession::TuningSession(const Space& space, Strategy& strategy, Journal* jo
                              Clock& clock)
     : impl_(std::make_unique<Impl>(space, strategy, journal, options, traits, clock)) {}
 TuningSession::~TuningSession() = default;
-Result<std::optional<TuningSession::Request>> TuningSession::next() { return impl_->next(); }
+Result<std::optional<TuningSession::Request>> TuningSession::next(const Choose& choose) {
+  return impl_->next(choose);
+}
 Status TuningSession::report(const Request& request, Evaluation made) {
   return impl_->report(request, std::move(made));
 }

@@ -5,7 +5,8 @@
 // device, for several at once, or in a program that tunes its own kernel between two of its steps.
 // The default config is evaluated first. Each evaluation is in the journal before it counts. The
 // contents of a journal are not evaluated again: the strategy is asked as before and receives the
-// journal's results. Evaluations end early once they cannot come within reach of the best (racing).
+// journal's results. Results reach the strategy when they arrive, so that it chooses by all that is
+// known. Evaluations end early once they cannot come within reach of the best (racing).
 // At the end the fastest few, and the default, are measured again in turns (finals.h), so that
 // drifting clocks affect all alike. A budget in seconds includes the finals: the search leaves them
 // time, and no evaluation outlasts the budget except the default's. Thread-safety: belongs to one
@@ -96,14 +97,18 @@ class TuningSession {
     measure::Policy policy;
     bool finals = false;  // on one device all, one at a time
   };
+  // Which of the configs that wait, the longest waiting first; nullopt: none of them yet.
+  using Choose = std::function<std::optional<std::size_t>(const std::vector<const Config*>&)>;
   // What to measure next. Several may be out at once, lookahead at most. nullopt: nothing until one
-  // that is out is reported; when none is out, the session is over.
-  Result<std::optional<Request>> next();
+  // that is out is reported, or until `choose` chooses; otherwise the session is over. Without
+  // `choose`, it is the config that waits longest.
+  Result<std::optional<Request>> next(const Choose& choose = {});
   Status report(const Request& request, Evaluation made);
   // A request whose evaluation was stopped: nothing is known of the config. A budget in seconds is
   // then spent.
   Status abandon(const Request& request);
-  // Configs that will be asked for soon, each once: worth compiling.
+  // Configs that will be asked for soon, each once: worth compiling. Before next(), they are those
+  // among which it chooses.
   std::vector<Config> announced();
   // Once it is over, or earlier: what there is by now.
   Result<SessionResult> result();
@@ -117,8 +122,8 @@ class TuningSession {
 };
 
 // A whole session. With several evaluators, of devices of one model, each has its own thread.
-// Configs are announced to the first, and the finals are held on it. The strategy receives the
-// results in the order it asked for them, so that it sees the same at every speed of the devices.
+// Configs are announced to the first, and the finals are held on it. A config that is built is not
+// kept waiting by one that is still being built.
 Result<SessionResult> run_session(const Space& space, Strategy& strategy,
                                   const std::vector<Evaluator*>& evaluators, Journal* journal,
                                   const SessionOptions& options, Clock& clock = system_clock());

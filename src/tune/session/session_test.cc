@@ -294,6 +294,53 @@ TEST_F(SessionTest, SeveralDevicesGiveTheStrategyTheSameView) {
   EXPECT_EQ(result->verdict->rounds, 2);
 }
 
+// The config that waits longest is not built before all others are made.
+class SlowBuild : public ScriptedEvaluator {
+ public:
+  explicit SlowBuild(bool beside) : beside_(beside) {}
+  bool runs_beside() const override { return beside_; }
+  std::optional<std::size_t> first_built(const std::vector<const Config*>& configs) override {
+    for (std::size_t i = 0; i < configs.size(); ++i)
+      if (configs[i]->text() != "a=0 b=0" || configs.size() == 1) return i;
+    return std::nullopt;
+  }
+
+ private:
+  const bool beside_;
+};
+
+TEST_F(SessionTest, ABuiltConfigIsNotKeptWaitingByOneThatIsBeingBuilt) {
+  options_.finals.rounds = 0;
+  for (const bool beside : {false, true}) {
+    SlowBuild evaluator(beside);
+    evaluator.ahead = 5;
+    const Result<SessionResult> result = run(evaluator, nullptr, "exhaustive");
+    ASSERT_TRUE(result.is_ok()) << result.status().message();
+    EXPECT_EQ(result->evaluations.size(), 12u);
+    EXPECT_EQ(evaluator.asked[1], "a=0 b=1");  // behind the default
+    EXPECT_EQ(evaluator.asked.back(), "a=0 b=0");
+  }
+}
+
+// The next one is chosen while one is evaluated, by what is known so far.
+TEST_F(SessionTest, TheNextConfigIsHandedOverBesideAnEvaluation) {
+  options_.finals.rounds = 0;
+  SlowBuild evaluator(true);
+  evaluator.ahead = 3;
+  std::atomic<int> begun{0};
+  options_.on_progress = [&](const SessionState& state) { begun += state.current != nullptr; };
+  const auto time = evaluator.time;
+  evaluator.time = [&](const Config& config) {
+    // Not of the default, whose result comes before any choice, nor where nothing is left.
+    const bool waits = evaluator.calls > 1 && evaluator.calls < 11;
+    while (waits && begun.load() <= evaluator.calls) std::this_thread::yield();
+    return time(config);
+  };
+  const Result<SessionResult> result = run(evaluator, nullptr, "exhaustive");
+  ASSERT_TRUE(result.is_ok()) << result.status().message();
+  EXPECT_EQ(result->evaluations.size(), 12u);
+}
+
 TEST_F(SessionTest, AnEvaluationUnderWayIsKeptWhenAnotherDeviceDies) {
   ScriptedEvaluator dying, healthy;
   options_.default_config.reset();

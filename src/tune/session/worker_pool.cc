@@ -61,7 +61,10 @@ WorkerPool::WorkerPool(const measure::WorkerSetup& setup, std::unique_ptr<measur
                        const PoolOptions& options)
     : worker_(std::move(worker)),
       options_(options),
-      counters_(setup, worker_->device(), 2 * options.timeout_s, options.stop) {}
+      counters_(setup, worker_->device(), 2 * options.timeout_s, options.stop) {
+  // Evaluations may then run on another thread than the one that hears of the start.
+  if (runs_beside()) worker_->end_phases();
+}
 WorkerPool::~WorkerPool() = default;
 
 const DeviceInfo& WorkerPool::device() const { return worker_->device(); }
@@ -69,6 +72,14 @@ bool WorkerPool::executes() const { return worker_->executes(); }
 
 std::size_t WorkerPool::lookahead() const {
   return static_cast<std::size_t>(std::max(options_.compilers, 0)) * 2 + 1;
+}
+
+// On a device that is a CPU, the session's work would take cores from the timed kernel.
+bool WorkerPool::runs_beside() const { return executes() && device().kind != "cpu"; }
+
+// A CPU's compilers stand still during a measurement, so that order matters little there.
+std::optional<std::size_t> WorkerPool::first_built(const std::vector<const Config*>& configs) {
+  return compilers_ && runs_beside() ? compilers_->first_built(configs) : 0;
 }
 
 void WorkerPool::end_announced() {

@@ -4,8 +4,8 @@
 //
 // On a device that is a CPU, compilers stand still while a kernel is timed, for they would run on
 // the same cores. Counters of the hardware, where a policy asks for them, are read in one more
-// process, right after a config was timed. Thread-safety: belongs to the session's thread; the
-// compilers' threads are its own and end with it. Failure: as measure::Worker. A compiler that
+// process, right after a config was timed. Thread-safety: as Evaluator; the compilers' threads are
+// its own and end with it. Failure: as measure::Worker. A compiler that
 // cannot be started is done without.
 #pragma once
 
@@ -32,6 +32,8 @@ class WorkerPool : public Evaluator {
   bool executes() const override;
   const std::string& energy_problem() const { return worker_->energy_problem(); }
   std::size_t lookahead() const override;
+  bool runs_beside() const override;
+  std::optional<std::size_t> first_built(const std::vector<const Config*>& configs) override;
   void announce(const Config& config) override;
   void end_announced() override;
   std::string counters_problem() const override { return counters_.problem(); }

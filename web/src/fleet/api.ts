@@ -31,7 +31,7 @@ function leave() { --asking.value; --under; queue.shift()?.(); }
 const pause = (ms: number) => new Promise((go) => setTimeout(go, ms));
 
 // The list that a view draws. An answer without it, and without a reason, is of another version.
-const lists: Record<string, string> = { "query/top": "kernels", "query/history": "points", "query/slower": "kernels", "query/compare": "kernels", "query/stragglers": "stragglers", "query/coverage": "cells", "query/values": "values", backlog: "tasks", nodes: "nodes", raws: "raws", guard: "runs", caches: "caches" };
+const lists: Record<string, string> = { "query/top": "kernels", "query/roofs": "roofs", windows: "windows", access: "scopes", "query/history": "points", "query/slower": "kernels", "query/compare": "kernels", "query/stragglers": "stragglers", "query/coverage": "cells", "query/values": "values", backlog: "tasks", nodes: "nodes", raws: "raws", guard: "runs", caches: "caches" };
 function checked(path: string, body: any): any {
   const list = lists[path];
   if (list && !body?.refused && !Array.isArray(body?.[list])) throw new Refused(kNotWhole, `The answer to ${path} has no list "${list}": the server is of another version than this page. Load the page again`);
@@ -66,6 +66,14 @@ export async function get(path: string, query: Record<string, string>, cancel: A
     if (![429, 503].includes(response.status) || tried === kTries) throw new Refused(response.status, why);
     await pause(Math.min(2000, 1000 * (Number(response.headers.get("Retry-After")) || 1)) * (0.5 + Math.random()));
   }
+}
+
+// A request that changes something: it is sent once.
+export async function post(path: string, query: Record<string, string>): Promise<any> {
+  const response = await fetch(`v1/${path}?${new URLSearchParams(query)}`, { method: "POST", headers: authorised() }).catch((error) => { throw new Refused(0, `The server cannot be reached (${reason(error)})`); });
+  const body: any = await response.json().catch(() => ({}));
+  if (!response.ok) throw new Refused(response.status, String(body.error?.message ?? `${response.status} ${response.statusText}`.trim()));
+  return body;
 }
 
 // `at`: when the data came.

@@ -2,7 +2,7 @@
 // Backlog: what the pool tunes now, what waits, what it spent, and what it won.
 import { useEffect, useState } from "preact/hooks";
 import * as f from "../format";
-import { Brief, Choice, Meter, Section, Stat } from "../ui";
+import { Brief, Choice, First, Meter, Section, Stat } from "../ui";
 import { adjust, place } from "../url";
 import { useAnswer } from "./api";
 import { kernelLink, Refusal, seconds, short, Waiting } from "./parts";
@@ -35,10 +35,9 @@ export function Backlog() {
         <Stat name="possible saving" value={f.ns(all.filter((t) => t.state !== "done").reduce((s, t) => s + (t.saving_ns || 0), 0))} title="GPU time × headroom of the tasks that are not done" />
         <Stat name="won so far" value={gain > 0 ? f.ns(gain) : "–"} tone={gain > 0 ? "good" : ""} title="GPU time of the done tasks × (1 − 1 / speedup), if programs use the winners" /></dl>
       <Section title="Backlog" class="wide" note="What the pool tunes: leased tasks, then those with the largest possible saving" tools={states.length > 1 ? <Choice label="state" value={query.state ?? ""} options={[["", "all"], ...states.map((s): [string, string] => [s, f.words(s)])]} onChange={(v) => adjust({ state: v })} /> : undefined}>
-        {tasks.length > 0 && <div class="scroll" tabIndex={0}><table class="plain"><thead><tr><th class="left">task</th><th class="left">device</th><th class="left">state</th><th>GPU time</th><th>headroom</th><th>saving</th><th>attempts</th><th class="left">outcome</th></tr></thead><tbody>
-          {tasks.slice(0, kShown).map((t) => <tr class={t.stale ? "uncertain" : ""}><td class="left wrap"><TaskName task={t} /><small class="under mono">{t.problem && typeof t.problem === "object" ? f.pairs(t.problem) : t.shape ?? ""}</small></td><td class="left wrap">{short(t.device ?? t.gpu ?? "")}</td><td class="left"><span class="chip">{f.words(t.state)}</span>{t.worker && <small class="under">{t.worker}{t.until ? `, until ${f.date(t.until)}` : ""}</small>}</td><td>{f.ns(t.gpu_time_ns)}{t.gpu_time_assumed && <small class="under">assumed</small>}</td><td><Meter value={t.headroom} />{t.headroom_assumed && <small class="under">assumed</small>}</td><td>{f.ns(t.saving_ns)}</td><td>{f.count(t.attempts)}</td><td class="left wrap">{t.outcome}{won(t) > 0 && <small class="under good">{f.ns(won(t))} won</small>}</td></tr>)}
-        </tbody></table></div>}
-        {tasks.length > kShown && <p class="note">{f.plural(tasks.length - kShown, "task")} more with smaller savings</p>}
+        {tasks.length > 0 && <First of={tasks} first={kShown} what="task">{(shown) => <div class="scroll" tabIndex={0}><table class="plain"><thead><tr><th class="left">task</th><th class="left">device</th><th class="left">state</th><th>GPU time</th><th>headroom</th><th>saving</th><th>attempts</th><th class="left">outcome</th></tr></thead><tbody>
+          {shown.map((t) => <tr class={t.stale ? "uncertain" : ""}><td class="left wrap"><TaskName task={t} /><small class="under mono">{t.problem && typeof t.problem === "object" ? f.pairs(t.problem) : t.shape ?? ""}</small></td><td class="left wrap">{short(t.device ?? t.gpu ?? "")}</td><td class="left"><span class="chip">{f.words(t.state)}</span>{t.worker && <small class="under">{t.worker}{t.until ? `, until ${f.date(t.until)}` : ""}</small>}</td><td>{f.ns(t.gpu_time_ns)}{t.gpu_time_assumed && <small class="under">assumed</small>}</td><td><Meter value={t.headroom} />{t.headroom_assumed && <small class="under">assumed</small>}</td><td>{f.ns(t.saving_ns)}</td><td>{f.count(t.attempts)}</td><td class="left wrap">{t.outcome}{won(t) > 0 && <small class="under good">{f.ns(won(t))} won</small>}</td></tr>)}
+        </tbody></table></div>}</First>}
         {all.length === 0 && <p class="faint">The backlog is empty. The server adds kernels that a spec of an earlier task or entry computes, every 15 minutes; <code>purlin backlog --profile</code> and <code>purlin guard check</code> add others.</p>}
         {all.length > 0 && tasks.length === 0 && <p class="faint">No task is in this state.</p>}
       </Section>

@@ -1,21 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two builds, drivers, jobs or weeks of the fleet, significant changes first and alone.
 import * as f from "../format";
-import { Brief, Choice, Section } from "../ui";
+import { Brief, Choice, First, Section } from "../ui";
 import { adjust, place } from "../url";
 import { useAnswer } from "./api";
-import { Asking, Coverage, Filters, filters, kernelLink, Refusal, seconds, short } from "./parts";
+import { Asking, Coverage, Filters, filters, halvesOf, kernelLink, Refusal, seconds, short } from "./parts";
 
-// The two halves of the chosen time.
-function weeks(begin: string): [string, string] {
-  const days = { "-1d": 1, "-30d": 30 }[begin] ?? 7, hour = 36e5, now = Math.floor(Date.now() / hour) * hour, at = (ago: number) => new Date(now - ago * 24 * hour).toISOString().replace(".000", "");
-  return [`${at(days)}/${at(days / 2)}`, `${at(days / 2)}/${at(0)}`];
-}
-
+const kShown = 200;
 export function Compare() {
   const q = place.value.query, by = q.by || "build", begin = q.begin || "-7d";
-  const halves = by === "time" ? weeks(begin) : null, before = halves ? halves[0] : q.before ?? "", after = halves ? halves[1] : q.after ?? "";
-  const values = useAnswer(halves ? "" : "query/values", { dimension: by, begin });
+  const halves = by === "time" ? halvesOf(begin, q.end).map((h) => `${h.begin}/${h.end}`) : null, before = halves ? halves[0] : q.before ?? "", after = halves ? halves[1] : q.after ?? "";
+  const values = useAnswer(halves ? "" : "query/values", { dimension: by, begin, ...(q.end ? { end: q.end } : {}) });
   const answer = useAnswer(before && after ? "query/compare" : "", { ...filters(), by, before, after });
   const options: string[] = values.data?.values ?? [], all = q.all === "1", found: any[] = answer.data?.kernels ?? [];
   const rows = found.filter((k) => all || ["slower", "faster"].includes(k.change));
@@ -30,7 +25,7 @@ export function Compare() {
         {!(before && after) && <p class="faint">Choose what to compare, before and after.{values.data && options.length < 2 ? ` Only ${f.plural(options.length, "value")} of ${by} is known in this time.` : ""}</p>}
         {before && after && <Asking of={answer} />}
         <Refusal of={answer} />
-        {rows.length > 0 && <div class="scroll" tabIndex={0}><table class="plain fixed fleet-compare"><thead><tr><th class="left">kernel</th><th class="left c-gpu">GPU</th><th class="left c-m">verdict</th><th class="c-l">change</th><th class="c-s">nodes</th><th class="c-l">GPU time</th></tr></thead><tbody>{rows.map((k) => <tr><td class="left clip-name" title={k.kernel}><a href={kernelLink(k.kernel)}><Brief of={k.kernel} /></a>{k.refused && <small class="under">{k.refused.why}</small>}</td><td class="left">{short(k.gpu)}</td><td class="left"><span class={"verdict " + (k.change === "slower" ? "regression" : k.change === "faster" ? "improvement" : "")}>{k.change === "open" ? "not decided" : f.words(k.change)}</span></td><td><b>{f.relative(k.ratio)}</b>{k.ratio_low != null && <small class="under">{f.relative(k.ratio_low)} to {f.relative(k.ratio_high)}</small>}</td><td>{f.count(k.nodes_paired)}</td><td>{seconds(k.gpu_s_before)}<small class="under">→ {seconds(k.gpu_s_after)}</small></td></tr>)}</tbody></table></div>}
+        {rows.length > 0 && <First of={rows} first={kShown} what="kernel">{(shown) => <div class="scroll" tabIndex={0}><table class="plain fixed fleet-compare"><thead><tr><th class="left">kernel</th><th class="left c-gpu">GPU</th><th class="left c-m">verdict</th><th class="c-l">change</th><th class="c-s">nodes</th><th class="c-l">GPU time</th></tr></thead><tbody>{shown.map((k) => <tr><td class="left clip-name" title={k.kernel}><a href={kernelLink(k.kernel)}><Brief of={k.kernel} /></a>{k.refused && <small class="under">{k.refused.why}</small>}</td><td class="left">{short(k.gpu)}</td><td class="left"><span class={"verdict " + (k.change === "slower" ? "regression" : k.change === "faster" ? "improvement" : "")}>{k.change === "open" ? "not decided" : f.words(k.change)}</span></td><td><b>{f.relative(k.ratio)}</b>{k.ratio_low != null && <small class="under">{f.relative(k.ratio_low)} to {f.relative(k.ratio_high)}</small>}</td><td>{f.count(k.nodes_paired)}</td><td>{seconds(k.gpu_s_before)}<small class="under">→ {seconds(k.gpu_s_after)}</small></td></tr>)}</tbody></table></div>}</First>}
         {answer.data && rows.length === 0 && !answer.data.refused && <p class="faint">No kernel differs beyond the noise of its nodes.</p>}
       </Section>
       {answer.data && <Coverage coverage={answer.data.coverage} />}

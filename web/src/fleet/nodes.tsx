@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes: the health of their collectors, devices that are slower than others, and what is not seen.
+import { useState } from "preact/hooks";
 import * as f from "../format";
-import { Brief, Meter, Section, Stat } from "../ui";
+import { Brief, First, Meter, Section, Stat } from "../ui";
 import { adjust, link, place } from "../url";
 import { useAnswer } from "./api";
 import { Asking, forAll, Refusal, seconds, short, Waiting } from "./parts";
+import { AskWindow, useWindows, WindowList } from "./windows";
 
 const kQuietMs = 15 * 60e3, kShown = 200;
 const shedOf = (n: any) => (n.shed ?? []).reduce((sum: number, s: any) => sum + (s.rows ?? 0) + (s.launches ?? 0) + (s.batches ?? 0), 0);
@@ -29,15 +31,15 @@ function Uncovered(props: { begin: string; node: string }) {
     <Section title="Not seen" class="wide" note={answer.data ? `${f.count(thin.length)} of ${f.plural(list.length, "device")} had less than half of their busy time recorded` : undefined}>
       <Asking of={answer} /><Refusal of={answer} />
       {answer.data && shown.length === 0 && <p class="faint">Each device was recorded for at least half of its busy time.</p>}
-      {shown.length > 0 && <div class="scroll" tabIndex={0}><table class="plain"><thead><tr><th class="left">node</th><th class="left">device</th><th class="left">GPU</th><th>recorded</th><th>busy</th><th>launches seen</th><th>lost</th><th>overhead</th><th class="left">why</th></tr></thead><tbody>{shown.slice(0, 40).map((c) => <tr><td class="left"><a href={link("nodes", "", { node: c.node })}>{c.node}</a></td><td class="left mono wrap">{c.gpu}</td><td class="left">{short(c.model)}</td><td><Meter value={c.share} grade={c.share < 0.1 ? "optimise" : ""} /></td><td>{seconds(c.busy_s)}</td><td>{f.si(c.launches_seen, "").trim()}</td><td class={c.launches_lost ? "bad" : ""}>{f.count(c.launches_lost)}</td><td>{f.percent(c.overhead_s / (c.busy_s || 1), 2)}</td><td class="left why">{c.why}</td></tr>)}</tbody></table></div>}
+      {shown.length > 0 && <First of={shown} first={40} what="device">{(first) => <div class="scroll" tabIndex={0}><table class="plain"><thead><tr><th class="left">node</th><th class="left">device</th><th class="left">GPU</th><th>recorded</th><th>busy</th><th>launches seen</th><th>lost</th><th>overhead</th><th class="left">why</th></tr></thead><tbody>{first.map((c) => <tr><td class="left"><a href={link("nodes", "", { node: c.node })}>{c.node}</a></td><td class="left mono wrap">{c.gpu}</td><td class="left">{short(c.model)}</td><td><Meter value={c.share} grade={c.share < 0.1 ? "optimise" : ""} /></td><td>{seconds(c.busy_s)}</td><td>{f.si(c.launches_seen, "").trim()}</td><td class={c.launches_lost ? "bad" : ""}>{f.count(c.launches_lost)}</td><td>{f.percent(c.overhead_s / (c.busy_s || 1), 2)}</td><td class="left why">{c.why}</td></tr>)}</tbody></table></div>}</First>}
     </Section>
   );
 }
 
 export function Nodes() {
-  const query = place.value.query, begin = query.begin || "-7d", nodes = useAnswer("nodes", {});
+  const query = place.value.query, begin = query.begin || "-7d", nodes = useAnswer("nodes", {}), windows = useWindows(), [asked, setAsked] = useState("");
   if (forAll(nodes) || (!nodes.data && !nodes.error)) return <Waiting of={nodes} />;
-  const all: any[] = nodes.data?.nodes ?? [], now = Date.now();
+  const all: any[] = nodes.data?.nodes ?? [], now = Date.now(), latest = new Map<string, any>([...windows.list].reverse().map((w) => [w.node, w]));
   const quiet = (n: any) => now - Date.parse(n.last_received) > kQuietMs;
   const trouble = (n: any) => n.missing_batches + n.quarantined_batches + n.too_old_batches + shedOf(n) > 0;
   const sorted = [...all].sort((a, b) => Number(trouble(b)) - Number(trouble(a)) || Number(quiet(b)) - Number(quiet(a)) || a.node.localeCompare(b.node));
@@ -50,15 +52,16 @@ export function Nodes() {
         <Stat name="greatest collector share" value={f.percent(Math.max(0, ...all.map((n) => n.collector_cpu_share)), 2)} title="CPU time of the collector, of one core" /></dl>}
       <Stragglers begin={begin} />
       <Uncovered begin={begin} node={query.node ?? ""} />
+      <WindowList of={windows} node={query.node ?? ""} />
       <Section title="Nodes" class="wide" note={!nodes.data ? undefined : list.length === all.length ? "Those with losses first" : <>{f.count(list.length)} of {f.plural(all.length, "node")} <button type="button" class="link" onClick={() => adjust({ node: "", q: "" })}>show all</button></>}
         tools={<label><span class="visually-hidden">filter by name</span><input type="search" placeholder="Filter: part of a name" value={query.q ?? ""} onInput={(e) => adjust({ q: e.currentTarget.value })} /></label>}>
         <Refusal of={nodes} />
         {!nodes.data ? null : all.length === 0 ? <p class="faint">No node has sent anything. <code>purlin collect --server {location.origin}</code> on each node.</p> :
-        <div class="scroll" tabIndex={0}><table class="plain"><thead><tr><th class="left">node</th><th class="left">last received</th><th>clock</th><th>batches</th><th>missing</th><th>quarantined</th><th>too old</th><th><abbr class="tip" title="Rows, launches and batches that the collector gave up; the reasons are on each number">shed</abbr></th><th>collector</th></tr></thead><tbody>
-          {list.slice(0, kShown).map((n) => <tr><td class="left"><a href={link("kernels", "", { node: n.node })} title="its kernels">{n.node}</a><small class="under">{n.tool_version}</small></td><td class={"left" + (quiet(n) ? " warn" : "")}>{f.date(n.last_received)}{quiet(n) && <small class="under">silent</small>}</td><td>{seconds(n.skew_s)}</td><td>{f.count(n.batches)}</td><td class={n.missing_batches ? "bad" : ""}>{f.count(n.missing_batches)}</td><td class={n.quarantined_batches ? "bad" : ""}>{f.count(n.quarantined_batches)}</td><td class={n.too_old_batches ? "bad" : ""}>{f.count(n.too_old_batches)}</td><td class={shedOf(n) ? "bad" : ""} title={shedText(n)}>{f.count(shedOf(n))}</td><td>{f.percent(n.collector_cpu_share, 2)}<small class="under">{f.bytes(n.collector_rss_bytes)}</small></td></tr>)}
-        </tbody></table></div>}
-        {list.length > kShown && <p class="note">{f.count(list.length - kShown)} more: filter by name.</p>}
+        <First of={list} first={kShown} what="node">{(shown) => <div class="scroll" tabIndex={0}><table class="plain"><thead><tr><th class="left">node</th><th class="left">last received</th><th>clock</th><th>batches</th><th>missing</th><th>quarantined</th><th>too old</th><th><abbr class="tip" title="Rows, launches and batches that the collector gave up; the reasons are on each number">shed</abbr></th><th>collector</th>{windows.may && <th class="left">timeline</th>}</tr></thead><tbody>
+          {shown.map((n) => <tr><td class="left"><a href={link("kernels", "", { node: n.node })} title="its kernels">{n.node}</a><small class="under">{n.tool_version}</small></td><td class={"left" + (quiet(n) ? " warn" : "")}>{f.date(n.last_received)}{quiet(n) && <small class="under">silent</small>}</td><td>{seconds(n.skew_s)}</td><td>{f.count(n.batches)}</td><td class={n.missing_batches ? "bad" : ""}>{f.count(n.missing_batches)}</td><td class={n.quarantined_batches ? "bad" : ""}>{f.count(n.quarantined_batches)}</td><td class={n.too_old_batches ? "bad" : ""}>{f.count(n.too_old_batches)}</td><td class={shedOf(n) ? "bad" : ""} title={shedText(n)}>{f.count(shedOf(n))}</td><td>{f.percent(n.collector_cpu_share, 2)}<small class="under">{f.bytes(n.collector_rss_bytes)}</small></td>{windows.may && <td class="left"><button type="button" aria-label={`Record a window of ${n.node}`} onClick={() => setAsked(n.node)}>Record a window</button>{latest.has(n.node) && <small class="under"><a href={`#windows`} onClick={(e) => { e.preventDefault(); document.getElementById("windows")?.scrollIntoView(); }}>{latest.get(n.node).state}</a></small>}</td>}</tr>)}
+        </tbody></table></div>}</First>}
       </Section>
+      {asked && <AskWindow node={asked} done={() => { setAsked(""); windows.again(); }} close={() => setAsked("")} />}
     </div>
   );
 }

@@ -9,18 +9,23 @@ import { Refused, setToken, useAnswer, type Answer } from "./api";
 export const dimensions = ["model", "role", "build", "driver", "runtime", "job", "node"];
 const ranges: [string, string][] = [["-1d", "day"], ["-7d", "week"], ["-30d", "month"]];
 export const seconds = (value: number | null | undefined) => f.ns(value == null ? null : value * 1e9);
-// Names of devices without what all of them have.
-export const short = (device: string) => device.replace(/^(NVIDIA|AMD Instinct|Intel) /, "");
+export const short = f.device;
 
 export function filters(): Record<string, string> {
-  const q = place.value.query, out: Record<string, string> = { begin: q.begin || "-7d" };
+  const q = place.value.query, out: Record<string, string> = { begin: q.begin || "-7d", ...(q.end ? { end: q.end } : {}) };
   for (const d of dimensions) if (q[d]) out[d] = q[d];
   return out;
+}
+// The two halves of the chosen time, in whole hours.
+export function halvesOf(begin: string, end?: string): { begin: string; end: string }[] {
+  const hour = 36e5, to = Math.floor((Date.parse(end ?? "") || Date.now()) / hour) * hour, from = Date.parse(begin) || to - ({ "-1d": 1, "-30d": 30 }[begin] ?? 7) * 24 * hour;
+  const text = (at: number) => new Date(at).toISOString().replace(".000", ""), middle = text(from + Math.round((to - from) / 2 / hour) * hour);
+  return [{ begin: text(from), end: middle }, { begin: middle, end: text(to) }];
 }
 // Of the URL, without those of a view.
 export function kept(): Record<string, string> {
   const q = place.value.query;
-  return Object.fromEntries(["begin", ...dimensions].filter((d) => q[d]).map((d) => [d, q[d]]));
+  return Object.fromEntries(["begin", "end", ...dimensions].filter((d) => q[d]).map((d) => [d, q[d]]));
 }
 // Quantiles of so few launches are hints.
 export const kFew = 30;
@@ -28,11 +33,14 @@ export const kernelLink = (name: string) => link("kernels", name, kept());
 
 export function Filters(props: { without?: string[] }) {
   const [open, setOpen] = useState(""), query = place.value.query;
-  const values = useAnswer(open ? "query/values" : "", { dimension: open, begin: query.begin || "-7d" });
+  const values = useAnswer(open ? "query/values" : "", { dimension: open, begin: query.begin || "-7d", ...(query.end ? { end: query.end } : {}) });
+  // Days that were chosen, in UTC, as the server counts them.
+  const chosen = !!query.end || /^\d{4}-/.test(query.begin ?? ""), day = (at: number) => new Date(at).toISOString().slice(0, 10) + "T00:00:00Z";
   const shown = dimensions.filter((d) => !props.without?.includes(d)), used = shown.filter((d) => query[d]);
   return (
     <div class="filters">
-      <Choice label="time" value={query.begin || "-7d"} options={ranges} onChange={(v) => adjust({ begin: v === "-7d" ? "" : v })} />
+      <Choice label="time" value={chosen ? "days" : query.begin || "-7d"} options={[...ranges, ["days", "days…"]]} onChange={(v) => adjust(v === "days" ? { begin: day(Date.now() - 7 * 864e5), end: day(Date.now() + 864e5) } : { begin: v === "-7d" ? "" : v, end: "" })} />
+      {chosen && (["begin", "end"] as const).map((side) => <label>{side === "begin" ? "from" : "before"}<input type="date" value={(query[side] ?? "").slice(0, 10)} onChange={(e) => e.currentTarget.value && adjust({ [side]: day(Date.parse(e.currentTarget.value)) })} /></label>)}
       {shown.map((d) => <label>{d}<select value={query[d] ?? ""} onFocus={() => setOpen(d)} onChange={(e) => adjust({ [d]: e.currentTarget.value })}>
         <option value="">all</option>{[...new Set([...(query[d] ? [query[d]] : []), ...(open === d ? values.data?.values ?? [] : [])])].map((v: string) => <option value={v}>{v || "(not known)"}</option>)}</select></label>)}
       {used.length > 0 && <button type="button" class="link" onClick={() => adjust(Object.fromEntries(used.map((d) => [d, ""])))}>no filter</button>}
@@ -45,7 +53,7 @@ export function Coverage(props: { coverage: any }) {
   if (!c) return null;
   const thin = c.seen_share != null && c.seen_share < 0.5;
   return <Notice tone={thin || c.lost_share > 0.01 ? "warn" : "info"}>
-    {f.plural(c.nodes, "node")}, {f.plural(c.devices, "device")}; {c.seen_share == null ? "the recorded share is not known" : `${f.percent(c.seen_share)} of the busy time was recorded`}; {f.plural(c.launches_lost, "launch").replace("launchs", "launches")} lost{c.lost_share > 0 ? ` (${f.percent(c.lost_share, 2)})` : ""}; capture took {seconds(c.overhead_s)}{c.busy_s > 0 ? `, ${f.percent(c.overhead_s / c.busy_s, 2)} of the busy time` : ""}{c.bad_timestamps ? `; ${f.count(c.bad_timestamps)} records had a wrong clock` : ""}{(c.why ?? []).length ? `; ${c.why.map((w: any) => (typeof w === "string" ? w : w.why ?? "")).join("; ")}` : ""}.
+    {f.plural(c.nodes, "node")}, {f.plural(c.devices, "device")}; {c.seen_share == null ? "the recorded share is not known" : `${f.percent(c.seen_share)} of the busy time was recorded`}; {f.plural(c.launches_lost, "launch", "launches")} lost{c.lost_share > 0 ? ` (${f.percent(c.lost_share, 2)})` : ""}; capture took {seconds(c.overhead_s)}{c.busy_s > 0 ? `, ${f.percent(c.overhead_s / c.busy_s, 2)} of the busy time` : ""}{c.bad_timestamps ? `; ${f.count(c.bad_timestamps)} records had a wrong clock` : ""}{(c.why ?? []).length ? `; ${c.why.map((w: any) => (typeof w === "string" ? w : w.why ?? "")).join("; ")}` : ""}.
   </Notice>;
 }
 

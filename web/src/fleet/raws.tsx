@@ -15,7 +15,7 @@ async function save(raw: any) {
   setTimeout(() => URL.revokeObjectURL(at), 10_000);
 }
 
-function Save(props: { raw: any }) {
+export function Save(props: { raw: any }) {
   const [said, say] = useState("");
   const run = () => { say("reading…"); save(props.raw).then(() => say("saved"), (error) => say(`not saved: ${f.reason(error)}`)); };
   return <><button type="button" title={props.raw.sha256} disabled={said === "reading…"} aria-label={`save the profile of ${props.raw.node}, ${f.date(props.raw.begin)}`} onClick={run}>save</button><small class="under" role="status">{said}</small></>;

@@ -388,7 +388,7 @@ function Stage(props: { data: ProfileData; base: Slices; after?: Slices; lacks: 
               return (
                 <div class={"tl-label" + (t.after ? " after" : "") + (first ? " first" : "")} style={{ top: `${band.y + kHead}px`, height: `${band.height}px` }} title={`${t.owner}, ${t.title}: ${f.plural(t.count, "slice")}`}>
                   {t.rows.length > 1 && <button type="button" aria-expanded={!collapsed.has(t)} aria-label={`${t.title} of ${t.owner}`} onClick={() => { const next = new Set(collapsed); next.has(t) ? next.delete(t) : next.add(t); setCollapsed(next); }}>{collapsed.has(t) ? "▸" : "▾"}</button>}
-                  <span>{first && band.height > 34 ? <b>{t.owner}</b> : null}{first && band.height <= 34 ? `${t.title} · ${t.owner}` : t.title}</span>
+                  <span>{first && band.height > 34 ? <b>{f.device(t.owner)}</b> : null}{first && band.height <= 34 ? `${t.title} · ${f.device(t.owner)}` : t.title}</span>
                 </div>
               );
             })}

@@ -4,7 +4,7 @@ import { useEffect } from "preact/hooks";
 import * as f from "../format";
 import type { ProfileData } from "../profile";
 import { has, index } from "../data";
-import { Empty, Interval, KernelLink, Notice, Section, ShareBar, Stat, Tip } from "../ui";
+import { Empty, First, Interval, KernelLink, Notice, Section, ShareBar, Stat, Tip } from "../ui";
 import { link } from "../url";
 
 const levelNames: Record<string, string> = { scheduling: "schedule", data_movement: "copies", communication: "communication", restructure: "algorithm", tune: "kernel tuning", hardware: "at its roof", unknown: "not judged" };
@@ -72,10 +72,10 @@ export function Advice(props: { data: ProfileData; open: string }) {
         {a.interventions_left_out > 0 && <p class="faint">{f.count(a.interventions_left_out)} below the smallest saving shown.</p>}
       </Section>
       {(a.trades ?? []).length > 0 && <Section title="Trades" class="wide plainlist" note="Cost precision, or time for memory.">{a.trades.map((i: any) => <Advised advice={a} intervention={i} of={of} open={props.open === i.id} />)}</Section>}
-      <div class="columns two">
+      <div class="columns flow">
         {(a.plan ?? []).length > 0 && <Section title="Order of work" note="Each saving is on top of those before."><ol class="bullets">{a.plan.map((s: any) => <li><a href={link("advice", s.id)}>{titles[s.id] ?? s.id}</a> <b>{f.percent(s.saved_share?.mid ?? s.saved_share)}</b>{s.obsolete_after ? <span class="faint"> pointless after step {s.obsolete_after}</span> : null}</li>)}</ol></Section>}
-        {(a.critical_path ?? []).length > 0 && <Section title="Critical path" note="What the last work of a step waits for"><table class="plain"><tbody>{a.critical_path.slice(0, 12).map((c: any) => <tr><td class="left faint">{f.words(c.kind)}</td><td class="left clipped" title={c.name}>{c.name}</td><td><ShareBar value={c.share} /></td><td>{f.ns(c.ns)}</td></tr>)}</tbody></table></Section>}
-        {(a.no_gain ?? []).length > 0 && <Section title="What would not help"><ul class="bullets">{a.no_gain.map((n: any) => <li><b>{n.what}</b>{(n.kernels ?? []).length ? ` (${n.kernels.slice(0, 3).join(", ")})` : ""}: {n.why}</li>)}</ul></Section>}
+        {(a.critical_path ?? []).length > 0 && <Section title="Critical path" note="What the last work of a step waits for"><First of={a.critical_path as any[]} first={12} what="part">{(shown) => <table class="plain"><tbody>{shown.map((c) => <tr><td class="left faint kind">{f.words(c.kind)}</td><td class="left clipped" title={c.name}>{c.name || "–"}</td><td><ShareBar value={c.share} /></td><td>{f.ns(c.ns)}</td></tr>)}</tbody></table>}</First></Section>}
+        {(a.no_gain ?? []).length > 0 && <Section title="What would not help"><ul class="bullets">{a.no_gain.map((n: any) => <li><b>{n.what}</b>{(n.kernels ?? []).length ? ` (${n.kernels.slice(0, 3).join(", ")}${n.kernels.length > 3 ? ` and ${n.kernels.length - 3} more` : ""})` : ""}: {n.why}</li>)}</ul></Section>}
         {(a.what_if ?? []).length > 0 && <Section title="Faster hardware"><ul class="bullets">{a.what_if.map((w: any) => <li>{w.text}</li>)}</ul></Section>}
         {(a.checklist ?? []).length > 0 && <Section title="Checked"><ul class="checks">{a.checklist.map((c: any) => <li class={"check-" + c.state}><b>{c.state}</b><span>{c.text}{c.why ? <small>{c.why}</small> : null}</span></li>)}</ul></Section>}
         {(a.notes ?? []).length > 0 && <Section title="Not judged"><ul class="bullets">{a.notes.map((n: any) => <li>{typeof n === "string" ? n : n.text}</li>)}</ul></Section>}

@@ -9,5 +9,5 @@ export function Cache() {
   const doc = useLoaded(() => head("cache"), []);
   if (!doc) return <Loading />;
   if (!doc.entries?.length) return <Empty title="No winner is stored">{doc.directory}: <code>purlin tune SPEC</code> fills it.</Empty>;
-  return <div class="view"><Section title="Config cache" class="wide" note={`${f.plural(doc.entries.length, "winner")} in ${doc.directory}`.replace("entrys", "entries")}><Entries entries={doc.entries} /></Section></div>;
+  return <div class="view"><Section title="Config cache" class="wide" note={`${f.plural(doc.entries.length, "winner")} in ${doc.directory}`}><Entries entries={doc.entries} /></Section></div>;
 }

@@ -4,7 +4,7 @@ import { useMemo } from "preact/hooks";
 import * as f from "../format";
 import { head, index, names } from "../data";
 import { profile } from "../profile";
-import { Choice, Empty, Loading, Notice, Section, Stat, useLoaded } from "../ui";
+import { Choice, Empty, First, Loading, Notice, Section, Stat, useLoaded } from "../ui";
 import { adjust, link, place } from "../url";
 
 const causeNames: Record<string, string> = { count_ns: "count", duration_ns: "duration", shape_ns: "shapes", kernel_ns: "other kernel", environment_ns: "environment", gone_ns: "gone", new_ns: "new" };
@@ -55,8 +55,8 @@ export function Compare() {
         tools={<Choice label="rows" value={everything ? "1" : ""} options={[["", "significant"], ["1", "all"]]} onChange={(v) => adjust({ all: v })} />}>
         <ul class="legend">{Object.entries(causeNames).map(([key, name]) => <li><i class={"cause-" + key.replace("_ns", "")} />{name} <b>{diff.causes?.[key] ? signed(diff.causes[key], f.ns) : "0"}</b></li>)}</ul>
         {shown.length === 0 ? <p class="faint pad">No kernel changed beyond the spread of its launches.</p> :
-          <div class="scroll" tabIndex={0}><table class="plain fixed compared"><thead><tr><th class="left">kernel</th><th class="c-l">change, 95 % interval</th><th class="left c-causes">causes</th><th class="c-s">relative</th><th class="c-l">launches, median</th>{explained && <th class="left c-why">why</th>}</tr></thead><tbody>
-            {shown.slice(0, 300).map((i) => (
+          <First of={shown} first={300} what="row">{(first) => <div class="scroll" tabIndex={0}><table class="plain fixed compared"><thead><tr><th class="left">kernel</th><th class="c-l">change, 95 % interval</th><th class="left c-causes">causes</th><th class="c-s">relative</th><th class="c-l">launches, median</th>{explained && <th class="left c-why">why</th>}</tr></thead><tbody>
+            {first.map((i) => (
               <tr class={i.certain ? "" : "uncertain"}>
                 <td class="left clip-name" title={i.label}>{ids.get(i.name) ? <a href={link("kernels", ids.get(i.name), { file: String(number + 1) })}>{i.label}</a> : i.label}{!["kernel_and_shape", "none"].includes(i.match) && <small class="under">same {f.words(i.match)}</small>}</td>
                 <td class={i.change_ns > 0 ? "bad" : "good"}><b>{signed(i.change_ns, f.ns)}</b><small class="under">{i.interval_ns ? `${f.ns(i.interval_ns.low)} to ${f.ns(i.interval_ns.high)}` : ""}</small></td><td class="left"><Causes causes={i.causes} most={most} /></td>
@@ -64,7 +64,7 @@ export function Compare() {
                 <td>{i.a ? f.count(i.a.count) : "–"} → {i.b ? f.count(i.b.count) : "–"}<small class="under">{f.ns(i.a?.p50_ns)} → {f.ns(i.b?.p50_ns)}</small></td>{explained && <td class="left why">{(i.why ?? []).join("; ")}</td>}
               </tr>
             ))}
-          </tbody></table></div>}
+          </tbody></table></div>}</First>}
       </Section>
       {(diff.copies ?? []).length > 0 && <Section title="Copies" class="wide"><table class="plain"><thead><tr><th class="left">kind</th><th>change</th><th>before</th><th>now</th></tr></thead><tbody>{diff.copies.map((c: any) => <tr><td class="left">{c.label || c.name}</td><td>{signed(c.change_ns, f.ns)}</td><td>{f.ns(c.a?.total_ns)}</td><td>{f.ns(c.b?.total_ns)}</td></tr>)}</tbody></table></Section>}
     </div>

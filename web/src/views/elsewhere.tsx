@@ -45,7 +45,7 @@ function Files(props: { files: InFile[]; here: number }) {
   files.forEach((x, i) => { const text = i > 0 ? changesOf(environmentOf(files[i - 1]), environmentOf(x)) : ""; if (text) marks.push({ at: i, text, tone: "plain" }); });
   const label = (x: InFile) => environmentOf(x).build || f.base(index.files[x.file].path);
   return (
-    <Section title="Profiles that contain it" note={`${f.count(files.length)} of ${f.plural(index.files.length, "file")} of this page`}>
+    <Section title="Profiles that contain it" note={`${f.count(files.length)} of ${index.files.length > kMostFiles ? `the first ${kMostFiles} of ` : ""}${f.plural(index.files.length, "file")} of this page`}>
       {files.length > 2 && <Series label="Median by file" points={files.map((x) => ({ label: label(x), value: x.kernel.p50_ns ?? 0, high: x.kernel.p95_ns, detail: f.date(x.environment?.recorded_at) }))} marks={marks} />}
       <div class="scroll" tabIndex={0}><table class="plain"><thead><tr><th class="left">file</th><th class="left">recorded</th><th class="left">build, device, driver</th><th>launches</th><th class="left">share</th><th>p50</th><th>p95</th><th>against the first</th></tr></thead><tbody>
         {files.map((x) => { const e = environmentOf(x); return <tr class={x.file === props.here ? "chosen" : ""}><td class="left"><a href={link("kernels", x.kernel.id, { file: String(x.file) })}>{f.base(index.files[x.file].path)}</a></td><td class="left faint">{f.date(x.environment?.recorded_at)}</td><td class="left faint wrap">{[e.build, e.device, e.driver].filter(Boolean).join(" · ")}</td><td>{f.count(x.kernel.count)}</td><td class="left"><ShareBar value={x.kernel.share} /></td><td>{f.ns(x.kernel.p50_ns)}</td><td>{f.ns(x.kernel.p95_ns)}</td>
@@ -67,7 +67,7 @@ export function Elsewhere(props: { data: ProfileData; row: Row }) {
   ].filter(Boolean) as [string, string][];
   return (
     <>
-      {found.unread.length > 0 && <Notice tone="warn">{f.plural(found.unread.length, "document")} of this page could not be read, so something may be missing here: {found.unread.slice(0, 3).join("; ")}. <Again of={again} /></Notice>}
+      {found.unread.length > 0 && <Notice tone="warn">{f.plural(found.unread.length, "document")} of this page could not be read, so something may be missing here: {found.unread.slice(0, 3).join("; ")}{found.unread.length > 3 ? `; and ${f.count(found.unread.length - 3)} more` : ""}. <Again of={again} /></Notice>}
       {found.series.length > 0 && <Section title="History over builds" note="Changes of level, with what changed in the environment. Hints: a paired run decides.">{found.series.map((s) => <GuardSeries series={s} />)}</Section>}
       {found.verdicts.length > 0 && <Section title="Verdicts of the guard"><Verdicts list={found.verdicts} href={link("guard")} /></Section>}
       {found.entries.length > 0 && <Section title="In the config cache" note="Winners for this kernel or its problem"><Entries entries={found.entries} p50_ns={row.p50_ns} shape={row.full?.shape ?? ""} /></Section>}

@@ -6,7 +6,7 @@ import { head, names } from "../data";
 import * as f from "../format";
 import { Series, type Mark } from "../series";
 import { itemName, Ratio } from "./verdicts";
-import { Empty, Loading, Section, Stat, useLoaded } from "../ui";
+import { Empty, First, Loading, Section, Stat, useLoaded } from "../ui";
 import { adjust, place } from "../url";
 
 const pairName = (p: any) => p.item ?? itemName(p);
@@ -33,12 +33,12 @@ function Verdict(props: { doc: any; pairs: any }) {
   const open = chosen ? items.findIndex((i) => itemName(i) === chosen) : items.findIndex((i) => i.verdict === "regression");
   const pairItem = open >= 0 && props.pairs ? (props.pairs.items ?? []).findIndex((p: any) => pairName(p) === itemName(items[open])) : -1;
   return (
-    <Section title={<>Verdict: <span class={"verdict " + d.verdict}>{d.verdict}</span></>} class="wide" note={[f.base(d.suite ?? ""), d.environment?.devices?.[0]?.name, d.seconds && `${f.digits(d.seconds)} s`, d.measurement?.launches && f.plural(d.measurement.launches, "process").replace("processs", "processes")].filter(Boolean).join(" · ")}>
+    <Section title={<>Verdict: <span class={"verdict " + d.verdict}>{d.verdict}</span></>} class="wide" note={[f.base(d.suite ?? ""), d.environment?.devices?.[0]?.name, d.seconds && `${f.digits(d.seconds)} s`, d.measurement?.launches && f.plural(d.measurement.launches, "process", "processes")].filter(Boolean).join(" · ")}>
       <dl class="stats">{Object.entries(counts).map(([name, n]) => <Stat name={name} value={f.count(n)} tone={tone[name] ?? ""} />)}
-        {d.measurement?.rejected_pairs > 0 && <Stat name="pairs rejected" value={f.count(d.measurement.rejected_pairs)} note={(d.measurement.rejected_because ?? []).slice(0, 2).map((r: any) => (typeof r === "string" ? r : r.reason ?? "")).join(", ")} />}
-        {d.measurement?.device?.sm_clock_mhz && <Stat name="SM clock" value={`${d.measurement.device.sm_clock_mhz.join(" to ")} MHz`} />}</dl>
+        {d.measurement?.rejected_pairs > 0 && <Stat name="pairs rejected" value={f.count(d.measurement.rejected_pairs)} note={(d.measurement.rejected_because ?? []).map((r: any) => (typeof r === "string" ? r : r.reason ?? "")).join(", ")} />}
+        {d.measurement?.device?.sm_clock_mhz && <Stat name="SM clock" value={`${[...new Set(d.measurement.device.sm_clock_mhz)].join(" to ")} MHz`} />}</dl>
       <div class="scroll" tabIndex={0}><table class="plain"><thead><tr><th class="left">item</th><th class="left">verdict</th><th>change</th><th class="left">interval, band = floor</th><th>p</th><th>pairs</th><th>before</th><th>now</th><th class="left">cause and reason</th></tr></thead><tbody>
-        {items.map((i, n) => <tr class={n === open ? "chosen" : ""}><td class="left"><button type="button" class="link" onClick={() => adjust({ item: itemName(i) })}>{itemName(i)}</button></td><td class="left"><span class={"verdict " + i.verdict}>{i.verdict}</span></td><td><b>{f.relative(i.ratio?.estimate)}</b></td><td class="left"><Ratio ratio={i.ratio} floor={i.floor} verdict={i.verdict} most={most} /></td><td class="faint">{i.p_value == null ? "–" : i.p_value < 1e-4 ? i.p_value.toExponential(0) : i.p_value.toFixed(4)}</td><td>{f.count(i.pairs)}</td><td>{f.ns(i.baseline_ns)}</td><td>{f.ns(i.current_ns)}</td><td class="left why">{[i.cause, i.reason].filter(Boolean).join(": ")}</td></tr>)}
+        {items.map((i, n) => <tr class={n === open ? "chosen" : ""}><td class="left"><button type="button" class="link" onClick={() => adjust({ item: itemName(i) })}>{itemName(i)}</button></td><td class="left"><span class={"verdict " + i.verdict}>{i.verdict}</span></td><td><b>{f.relative(i.ratio?.estimate)}</b></td><td class="left"><Ratio ratio={i.ratio} floor={i.floor} verdict={i.verdict} most={most} /></td><td class="faint">{f.chance(i.p_value)}</td><td>{f.count(i.pairs)}</td><td>{f.ns(i.baseline_ns)}</td><td>{f.ns(i.current_ns)}</td><td class="left why">{[i.cause, i.reason].filter(Boolean).join(": ")}</td></tr>)}
       </tbody></table></div>
       {open >= 0 && <>
         <h3>{itemName(items[open])}</h3>
@@ -58,8 +58,8 @@ export function GuardSeries(props: { series: any }) {
   ]);
   return (
     <div class="series"><h3>{itemName(s)} <small class="faint">{s.device}</small></h3>
-      <Series label={`${itemName(s)} over builds`} points={s.points.map((p: any) => ({ label: label(p), value: p.p50_ns, detail: [f.date(p.recorded_at), p.processes ? f.plural(p.processes, "process").replace("processs", "processes") : ""].filter((t) => t && t !== "–").join(" · ") }))} marks={marks} />
-      {annotations.map((a) => <p class="note"><b class={a.ratio > 1 ? "bad" : "good"}>{f.relative(a.ratio)}</b> between {a.build_before || f.date(a.recorded_before)} and {a.build_after || f.date(a.recorded_after)}: {f.ns(a.before_ns)} → {f.ns(a.after_ns)}, p {a.p_value?.toPrecision(2)}{a.stands === false ? " (does not stand among all series)" : ""}{a.environment_change ? `; ${a.environment_change}` : ""}</p>)}</div>
+      <Series label={`${itemName(s)} over builds`} points={s.points.map((p: any) => ({ label: label(p), value: p.p50_ns, detail: [f.date(p.recorded_at), p.processes ? f.plural(p.processes, "process", "processes") : ""].filter((t) => t && t !== "–").join(" · ") }))} marks={marks} />
+      {annotations.map((a) => <p class="note"><b class={a.ratio > 1 ? "bad" : "good"}>{f.relative(a.ratio)}</b> between {a.build_before || f.date(a.recorded_before)} and {a.build_after || f.date(a.recorded_after)}: {f.ns(a.before_ns)} → {f.ns(a.after_ns)}, p {f.chance(a.p_value)}{a.stands === false ? " (does not stand among all series)" : ""}{a.environment_change ? `; ${a.environment_change}` : ""}</p>)}</div>
   );
 }
 
@@ -69,7 +69,7 @@ function History(props: { doc: any }) {
   return (
     <Section title="Over time" class="wide" note={`${f.plural(typeof d.runs === "number" ? d.runs : (d.runs ?? []).length, "run")}; ${f.count(moved.length)} of ${f.count(list.length)} series changed their level. Changes are hints: a paired run decides.`}
       tools={moved.length > 0 && moved.length < list.length ? <div class="choice" role="group" aria-label="series">{[["", "changed"], ["1", "all"]].map(([v, t]) => <button type="button" aria-pressed={all === (v === "1")} onClick={() => adjust({ all: v })}>{t}</button>)}</div> : undefined}>
-      <div class="series-list">{shown.slice(0, 40).map((s) => <GuardSeries series={s} />)}</div>
+      <First of={shown} first={40} what="series" many="series">{(first) => <div class="series-list">{first.map((s) => <GuardSeries series={s} />)}</div>}</First>
       {(d.notes ?? []).map((n: string) => <p class="note">{n}</p>)}
     </Section>
   );

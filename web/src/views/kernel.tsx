@@ -4,12 +4,12 @@ import { useMemo } from "preact/hooks";
 import { axis, Chart, color, logAxis, wholeNumbers } from "../chart";
 import * as f from "../format";
 import type { ProfileData } from "../profile";
-import { Bound, Empty, hue, Meter, Section, ShareBar, Spark, Stat } from "../ui";
+import { Bound, Empty, First, hue, Meter, Section, ShareBar, Spark, Stat } from "../ui";
 import { link } from "../url";
 import { Advised } from "./advice";
 import { Elsewhere } from "./elsewhere";
 import { counterMeaning } from "./counters";
-import { RooflinePlot } from "./roofline";
+import { RooflinePlot, useFirstFile } from "./roofline";
 
 function Distribution(props: { kernel: any; detail: any }) {
   const { kernel, detail } = props, h = detail?.histogram;
@@ -56,16 +56,16 @@ function Stalls(props: { stalls: any }) {
   const s = props.stalls;
   return (
     <Section title="Why warps wait" note={s.samples ? `${f.count(s.samples)} samples` : "from counters of warp states"}>
-      <table class="plain"><thead><tr><th class="left">reason</th><th>of stalled</th><th class="left">meaning</th></tr></thead><tbody>
-        {s.reasons.slice(0, 12).map((r: any) => <tr><td class="left">{f.words(r.reason)}</td><td><ShareBar value={r.stalled_share ?? r.share} /></td><td class="left faint">{r.meaning}</td></tr>)}
-      </tbody></table>
+      <First of={s.reasons as any[]} first={12} what="reason">{(shown) => <table class="plain"><thead><tr><th class="left">reason</th><th>of stalled</th><th class="left">meaning</th></tr></thead><tbody>
+        {shown.map((r) => <tr><td class="left">{f.words(r.reason)}</td><td><ShareBar value={r.stalled_share ?? r.share} /></td><td class="left faint">{r.meaning}</td></tr>)}
+      </tbody></table>}</First>
       {s.occupancy && <p class="note">{s.occupancy}</p>}
       {(s.sites ?? []).length > 0 && <>
         <h3>Where</h3>
-        <table class="plain"><thead><tr><th class="left">source</th><th>samples</th><th>share</th><th class="left">reasons</th></tr></thead><tbody>
-          {s.sites.slice(0, 15).map((x: any) => <tr><td class="left mono">{x.file ? `${x.file}:${x.line}` : `+0x${(x.offset ?? 0).toString(16)}`}</td><td>{f.count(x.samples)}</td><td><ShareBar value={x.share} /></td>
-            <td class="left faint">{(x.reasons ?? []).slice(0, 3).map((r: any) => `${f.words(r.reason)} ${f.count(r.samples)}`).join(", ")}</td></tr>)}
-        </tbody></table></>}
+        <First of={s.sites as any[]} first={15} what="place">{(shown) => <table class="plain"><thead><tr><th class="left">source</th><th>samples</th><th>share</th><th class="left">reasons</th></tr></thead><tbody>
+          {shown.map((x) => <tr><td class="left mono">{x.file ? `${x.file}:${x.line}` : `+0x${(x.offset ?? 0).toString(16)}`}</td><td>{f.count(x.samples)}</td><td><ShareBar value={x.share} /></td>
+            <td class="left faint">{(x.reasons ?? []).map((r: any) => `${f.words(r.reason)} ${f.count(r.samples)}`).join(", ")}</td></tr>)}
+        </tbody></table>}</First></>}
     </Section>
   );
 }
@@ -97,9 +97,16 @@ function Change(props: { data: ProfileData; kernel: any }) {
   );
 }
 
+// Where the first file has it in the roofline, beside where it is now.
+function Before(props: { of: ProfileData | undefined; kernel: any }) {
+  const was = props.of?.rows.find((r) => r.name === props.kernel.name)?.full, now = props.kernel;
+  if (!props.of) return null;
+  return <p class="note">{was?.utilization != null ? <>In the first file: {f.percent(was.utilization, 0)} of its roof, {f.flops(was.roof?.flops_per_s)}. Now: {now.utilization != null ? `${f.percent(now.utilization, 0)}, ${f.flops(now.roof?.flops_per_s)}` : "not known"}.</> : "Its place in the first file is not known."}</p>;
+}
+
 export function Kernel(props: { data: ProfileData; id: string }) {
   const { report, advice } = props.data;
-  const row = props.data.rows.find((r) => r.id === props.id);
+  const row = props.data.rows.find((r) => r.id === props.id), first = useFirstFile(props.data).value;
   if (!row) return <Empty title="No such kernel here">The page has no row <code>{props.id}</code>. It may be of another profile or grouping, or beyond the rows that the page holds in full. <a href={link("kernels")}>All kernels</a></Empty>;
   const k = row.full, r = k.roof ?? {}, d = row.detail;
   const advised = [...(advice?.interventions ?? []), ...(advice?.trades ?? [])].filter((i: any) => (i.kernels ?? []).includes(k.label));
@@ -118,16 +125,17 @@ export function Kernel(props: { data: ProfileData; id: string }) {
         <Stat name="launches" value={f.count(k.count)} title={f.meanings.count} note={f.plural(k.launch_shapes ?? 1, "launch shape")} />
         <Stat name="median" value={f.ns(k.p50_ns)} title={f.meanings.p50} note={`p95 ${f.ns(k.p95_ns)}`} />
         <Stat name="bound" value={<Bound kernel={k} />} title={f.meanings.bound} note={r.ceiling || undefined} />
-        <Stat name="of its roof" value={f.percent(k.utilization, 0)} title={f.meanings.utilization} note={k.target ? `target ${f.percent(k.target.fraction, 0)}${k.target.speedup > 1 ? `, ${k.target.speedup.toFixed(2)}× faster` : ", reached"}` : undefined}
+        <Stat name="of its roof" value={k.utilization == null ? <span class="faint">unknown</span> : f.percent(k.utilization, 0)} title={f.meanings.utilization} note={k.target ? `target ${f.percent(k.target.fraction, 0)}${k.target.speedup > 1 ? `, ${k.target.speedup.toFixed(2)}× faster` : ", reached"}` : undefined}
           tone={r.grade === "good" ? "good" : r.grade === "optimise" ? "bad" : r.grade === "ok" ? "warn" : ""} />
-        <Stat name="headroom" value={f.ns(r.headroom_ns)} title={f.meanings.headroom} />
+        <Stat name="headroom" value={r.headroom_ns == null ? <span class="faint">unknown</span> : f.ns(r.headroom_ns)} title={f.meanings.headroom} />
       </dl>
       {r.evidence && <p class="evidence">{r.evidence}</p>}
       <div class="columns two">
         <Section title="Durations" note={k.min_ns != null ? `${f.ns(k.min_ns)} to ${f.ns(k.max_ns)}` : undefined}><Distribution kernel={k} detail={d} /></Section>
         <Section title="Roofline" note={r.flops_per_s || r.bytes_per_s ? <>{r.flops_per_s ? f.flops(r.flops_per_s) + " " : ""}{r.bytes_per_s ? f.rate(r.bytes_per_s) : ""} <a href={link("roofline")}>all kernels</a></> : undefined}>
-          {r.intensity && r.flops_per_s ? <RooflinePlot data={props.data} only={k.id} height={230} small />
+          {r.intensity && r.flops_per_s ? <RooflinePlot data={props.data} before={first} only={k.id} height={230} small />
             : <p class="faint">Neither counters nor a shape model give this kernel's work{report.source === "purlin" ? <>: record with <code class="whole">--counters</code>, or give its problem with <code class="whole">--shape</code></> : ""}.</p>}
+          <Before of={first} kernel={k} />
         </Section>
       </div>
       {advised.length > 0 && <Section title="Advice" class="plainlist">{advised.map((i: any) => <Advised advice={advice} intervention={i} brief />)}</Section>}

@@ -2,7 +2,7 @@
 // Overview: where the time went, what to do about it, and the kernels by time.
 import { useMemo } from "preact/hooks";
 import * as f from "../format";
-import { Empty, Interval, KernelLink, Notice, Section, ShareBar, Stat } from "../ui";
+import { Empty, First, Interval, KernelLink, Notice, Section, ShareBar, Stat } from "../ui";
 import { link } from "../url";
 import type { ProfileData } from "../profile";
 import { KernelTable } from "./kernel_table";
@@ -42,7 +42,7 @@ function Coverage(props: { report: any }) {
   const c = props.report.coverage ?? {}, sampling = c.sampling;
   const list: [("info" | "warn" | "bad"), any][] = [];
   if (c.partial) list.push(["bad", "The profile was damaged or cut short: this is the part that could be read."]);
-  if (c.launches_lost > 0) list.push(["bad", `${f.plural(c.launches_lost, "launch")} lost: counts and totals are too low.`.replace("launchs", "launches")]);
+  if (c.launches_lost > 0) list.push(["bad", `${f.plural(c.launches_lost, "launch", "launches")} lost: counts and totals are too low.`]);
   if (sampling?.total_error > 0) list.push([sampling.total_error > 0.1 ? "warn" : "info",
     `Sampled: totals are estimates, ±${f.percent(sampling.total_error)} (95 %), from ${f.plural(sampling.windows ?? 0, "window")}.`]);
   else if (c.launches_sampled_out > 0) list.push(["info", `${f.count(c.launches_sampled_out)} launches were left out by sampling; counts and totals are scaled to include them.`]);
@@ -85,7 +85,7 @@ function TuneThese(props: { data: ProfileData }) {
 
 function GotSlower(props: { data: ProfileData }) {
   const listed = props.data.advice?.got_slower ?? [];
-  const fromDiff = (props.data.diff?.items ?? []).filter((i: any) => i.certain && i.change_ns > 0).slice(0, 5)
+  const fromDiff = (props.data.diff?.items ?? []).filter((i: any) => i.certain && i.change_ns > 0)
     .map((i: any) => ({ kernel_id: props.data.rows.find((r) => r.name === i.name)?.id, label: i.label, lost_ns: i.change_ns, share: i.change_share, why: (i.why ?? []).join("; ") }));
   const list = listed.length ? listed : fromDiff;
   if (!list.length && !props.data.diff) return null;
@@ -93,23 +93,23 @@ function GotSlower(props: { data: ProfileData }) {
   return (
     <Section title="Got slower" note={<>Beyond the spread of its launches. <a href={link("compare")}>All changes</a></>}>
       {list.length === 0 ? <p class="faint">No kernel got slower beyond the spread of its launches.</p> :
-        <ol class="shortlist bad">
-          {list.map((t: any) => (
+        <First of={list as any[]} first={5} what="kernel">{(shown) => <ol class="shortlist bad">
+          {shown.map((t) => (
             <li><KernelLink id={t.kernel_id} class="name">{t.label}</KernelLink>
               <ShareBar value={t.lost_ns} of={most} label={"+" + f.ns(t.lost_ns)} />
               <small>{t.why}</small></li>
           ))}
-        </ol>}
+        </ol>}</First>}
     </Section>
   );
 }
 
 function FirstChanges(props: { data: ProfileData }) {
   const advice = props.data.advice;
-  const list = (advice?.interventions ?? []).slice(0, 5);
+  const all = advice?.interventions ?? [], list = all.slice(0, 5);
   const most = Math.max(...list.map((i: any) => i.saved_share?.high ?? 0), 0.01);
   return (
-    <Section title="Changes worth making" note={<>End-to-end time saved. <a href={link("advice")}>All advice</a></>}>
+    <Section title="Changes worth making" note={<>End-to-end time saved. <a href={link("advice")}>{all.length > list.length ? `All ${f.count(all.length)} changes` : "All advice"}</a></>}>
       {list.length === 0 ? <p class="faint">{advice?.nothing ?? "No change is worth the work, as far as this profile shows."}</p> :
         <ol class="shortlist">
           {list.map((i: any) => (
@@ -150,11 +150,11 @@ export function Overview(props: { data: ProfileData }) {
         {advice?.verdict && advice.verdict !== "unknown" && <Stat name="time is lost at" value={f.words(advice.verdict)} note={<a href={link("advice")}>why</a>} title={advice.verdict_text} />}
       </dl>
       {(report.findings ?? []).length > 0 && report.findings[0].kind !== "nothing" && (
-        <ul class="findings">{report.findings.slice(0, 4).map((x: any) => <li><b>{x.share != null ? f.percent(x.share, 0) : ""}</b>{x.text}</li>)}</ul>
+        <First of={report.findings as any[]} first={4} what="finding">{(shown) => <ul class="findings">{shown.map((x) => <li><b>{x.share != null ? f.percent(x.share, 0) : ""}</b>{x.text}</li>)}</ul>}</First>
       )}
       {devices.length > 0 && (
         <Section title="Where the time went" note={<>{report.timeline.phase === "steady" ? "The steady state" : f.words(report.timeline.phase ?? "")} of each device. <a href={link("timeline")}>Timeline</a></>}>
-          {devices.slice(0, 16).map((d: any, i: number) => <TimeBar device={d} name={`${ofDevices[i]?.name ?? "GPU"} (${d.device})`} />)}
+          <First of={devices as any[]} first={16} what="device">{(shown) => shown.map((d, i) => <TimeBar device={d} name={`${ofDevices[i]?.name ?? "GPU"} (${d.device})`} />)}</First>
         </Section>
       )}
       <div class="columns">

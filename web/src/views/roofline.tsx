@@ -5,7 +5,7 @@ import * as f from "../format";
 import { index, numbered } from "../data";
 import { profile, type ProfileData } from "../profile";
 import { useWidth } from "../series";
-import { Again, Empty, Notice, Section, hue, useTried } from "../ui";
+import { Again, Empty, First, Notice, Section, hue, useTried } from "../ui";
 import { adjust, link, place } from "../url";
 
 interface Range { x0: number; x1: number; y0: number; y1: number } // log10
@@ -47,6 +47,17 @@ function rangeOf(points: Point[], ceilings: Ceiling[]): Range {
   return { x0: Math.min(...xs) - 0.4, x1: Math.max(...xs) + 0.7, y0: Math.min(...points.map((p) => p.y), Math.max(...ys) - 1.2) - 0.3, y1: Math.max(...ys) + 0.35 };
 }
 
+// From where it was to the rim of its bubble.
+function Arrow(props: { from: Point | undefined; to: Point; px: (x: number) => number; py: (y: number) => number; radius: number }) {
+  const { from, to, px, py } = props;
+  if (!from) return null;
+  const dx = px(to.x) - px(from.x), dy = py(to.y) - py(from.y), length = Math.hypot(dx, dy), reach = length - props.radius - 1;
+  if (length < 3) return null;
+  const x = px(from.x) + dx * reach / length, y = py(from.y) + dy * reach / length;
+  return <g class="arrow" aria-hidden="true"><circle cx={px(from.x)} cy={py(from.y)} r="3" />
+    {reach > 6 && <><line x1={px(from.x)} y1={py(from.y)} x2={x} y2={y} /><path d="M0 0L-8 3.5L-8 -3.5Z" transform={`translate(${x} ${y}) rotate(${Math.atan2(dy, dx) * 180 / Math.PI})`} /></>}</g>;
+}
+
 export function RooflinePlot(props: { data: ProfileData; before?: ProfileData | null; only?: string; height: number; small?: boolean; shown?: Set<string>; device?: string }) {
   const svg = useRef<SVGSVGElement>(null), [box, width] = useWidth<HTMLDivElement>(280);
   const [zoom, setZoom] = useState<Range | null>(null);
@@ -58,7 +69,7 @@ export function RooflinePlot(props: { data: ProfileData; before?: ProfileData | 
   const ceilings = ceilingsOf(props.data, device ?? "").filter((c) => wanted.has(c.name)), key = ceilings.map((c) => c.name).join();
   const before = useMemo(() => new Map((props.before ? pointsOf(props.before) : []).map((p) => [p.kernel.name, p])), [props.before]);
   // Kernels of no weight do not stretch the axes; the note says how many lie outside.
-  const base = useMemo(() => { const heavy = points.filter((p) => p.share > 0.001); return rangeOf(heavy.length ? heavy : points, ceilings); }, [points, key]);
+  const base = useMemo(() => { const heavy = points.filter((p) => p.share > 0.001), shown = heavy.length ? heavy : points; return rangeOf([...shown, ...shown.flatMap((p) => before.get(p.kernel.name) ?? [])], ceilings); }, [points, before, key]);
   const range = zoom ?? base;
   const height = props.height, left = 62, right = 12, top = 8, bottom = 36;
   const px = (x: number) => left + (width - left - right) * (x - range.x0) / (range.x1 - range.x0);
@@ -116,13 +127,13 @@ export function RooflinePlot(props: { data: ProfileData; before?: ProfileData | 
             {compute.map((c, i) => <text x={width - right - 6} y={py(Math.log10(c.peak)) - 4} text-anchor="end" key={i}>{c.name} {f.flops(c.peak)}</text>)}
             {memory.map((m, i) => { const k = Math.log10(m.peak), x = Math.max(range.x0, range.y0 - k) + 0.12; return <text key={i} x={px(x)} y={py(x + k) - 5} transform={`rotate(${-Math.atan2(Math.abs(py(1) - py(0)), px(1) - px(0)) * 180 / Math.PI} ${px(x)} ${py(x + k) - 5})`}>{m.name} {f.rate(m.peak)}</text>; })}
           </g>
-          {points.map((p) => { const b = before.get(p.kernel.name); return b && Math.hypot(px(b.x) - px(p.x), py(b.y) - py(p.y)) > 3 ? <g class="arrow" aria-hidden="true"><circle cx={px(b.x)} cy={py(b.y)} r="3" /><line x1={px(b.x)} y1={py(b.y)} x2={px(p.x)} y2={py(p.y)} /></g> : null; })}
-          {[...points].reverse().map((p) => (
+                    {[...points].reverse().map((p) => (
             <a href={link("kernels", p.id)} class={"bubble " + hue(p.op_class)} aria-label={`${p.label}: ${f.percent(p.share)} of the time, ${f.flops(p.kernel.roof.flops_per_s)}, ${f.digits(p.kernel.roof.intensity)} FLOP per byte, ${f.percent(p.kernel.utilization)} of its roof`}
               onPointerEnter={() => setHover(p)} onPointerLeave={() => setHover(null)} onFocus={() => setHover(p)} onBlur={() => setHover(null)}>
               <circle cx={px(p.x)} cy={py(p.y)} r={radius(p.share)} class={p.kernel.provenance === "shape_model" ? "modelled" : ""} />
             </a>
           ))}
+          {points.map((p) => <Arrow from={before.get(p.kernel.name)} to={p} px={px} py={py} radius={radius(p.share)} />)}
           <g class="names" aria-hidden="true">{labelled.map(({ p, x, y }) => <text x={x} y={y}>{p.label.length > 26 ? p.label.slice(0, 25) + "…" : p.label}</text>)}</g>
         </g>
       </svg>
@@ -141,11 +152,14 @@ export function RooflinePlot(props: { data: ProfileData; before?: ProfileData | 
   );
 }
 
+// The first of several files, for what was before.
+export const useFirstFile = (data: ProfileData) => useTried(async () => (data.file > 0 && index.documents.some((d) => d.name === numbered("report", 0)) ? profile(0) : undefined), [data]);
+
 export function Roofline(props: { data: ProfileData }) {
   const query = place.value.query, chosen = query.ceilings ? new Set(query.ceilings.split(",")) : null;
   const devices = [...new Set<string>((props.data.report.ceilings ?? []).map((c: any) => c.device))];
   const device = query.device || devices[0] || "";
-  const { value: before, error: lost, again } = useTried(async () => (props.data.file > 0 && index.documents.some((d) => d.name === numbered("report", 0)) ? profile(0) : undefined), [props.data]);
+  const { value: before, error: lost, again } = useFirstFile(props.data);
   const ceilings = ceilingsOf(props.data, device), shown = chosen ?? usedCeilings(props.data, device);
   const plotted = props.data.rows.filter((r) => r.full?.roof?.intensity > 0 && r.full.roof.flops_per_s > 0);
   const share = plotted.reduce((sum, r) => sum + r.share, 0);
@@ -154,7 +168,7 @@ export function Roofline(props: { data: ProfileData }) {
   const toggle = (name: string) => { const next = new Set(shown); next.has(name) ? next.delete(name) : next.add(name); adjust({ ceilings: [...next].join(",") || "none" }); };
   return (
     <div class="view">
-      <Section title="Roofline" class="wide" note={<>{f.plural(plotted.length, "kernel")} with known work, {f.percent(share)} of the kernel time. The area of a bubble is its time. A dashed rim: work from a model of the shape. Wheel zooms, drag moves, double click resets.</>}
+      <Section title="Roofline" class="wide" note={<>{f.plural(plotted.length, "kernel")} with known work, {f.percent(share)} of the kernel time. The area of a bubble is its time. A dashed rim: work from a model of the shape. {before ? "An arrow comes from where the first file has it. " : ""}Wheel zooms, drag moves, double click resets.</>}
         tools={devices.length > 1 ? <label>device<select value={device} onChange={(e) => adjust({ device: e.currentTarget.value })}>{devices.map((d) => <option>{d}</option>)}</select></label> : undefined}>
         {lost ? <Notice tone="warn">The first file cannot be read, so no arrow shows where a kernel was: {f.reason(lost)}. <Again of={again} /></Notice> : null}
         <RooflinePlot data={props.data} before={before} height={Math.max(420, Math.min(720, innerHeight - 300))} shown={shown} device={device} />
@@ -167,9 +181,9 @@ export function Roofline(props: { data: ProfileData }) {
         )}
       </Section>
       <Section title="The same as a table" class="wide">
-        <div class="scroll" tabIndex={0}><table class="plain"><thead><tr><th class="left">kernel</th><th>share</th><th>FLOP/B</th><th>FLOP/s</th><th>B/s</th><th class="left">ceiling</th><th>of roof</th><th class="left">work from</th></tr></thead><tbody>
-          {plotted.slice(0, 60).map((r) => <tr><td class="left"><i class={"dot " + hue(r.op_class)} /><a href={link("kernels", r.id)}>{r.label}</a></td><td>{f.percent(r.share)}</td><td>{f.digits(r.full.roof.intensity)}</td><td>{f.flops(r.full.roof.flops_per_s)}</td><td>{f.rate(r.full.roof.bytes_per_s)}</td><td class="left">{r.full.roof.ceiling}</td><td>{f.percent(r.utilization)}</td><td class="left faint">{f.words(r.full.provenance ?? "–")}</td></tr>)}
-        </tbody></table></div>
+        <First of={plotted} first={60} what="kernel">{(first) => <div class="scroll" tabIndex={0}><table class="plain"><thead><tr><th class="left">kernel</th><th>share</th><th>FLOP/B</th><th>FLOP/s</th><th>B/s</th><th class="left">ceiling</th><th>of roof</th><th class="left">work from</th></tr></thead><tbody>
+          {first.map((r) => <tr><td class="left"><i class={"dot " + hue(r.op_class)} /><a href={link("kernels", r.id)}>{r.label}</a></td><td>{f.percent(r.share)}</td><td>{f.digits(r.full.roof.intensity)}</td><td>{f.flops(r.full.roof.flops_per_s)}</td><td>{f.rate(r.full.roof.bytes_per_s)}</td><td class="left">{r.full.roof.ceiling}</td><td>{f.percent(r.utilization)}</td><td class="left faint">{f.words(r.full.provenance ?? "–")}</td></tr>)}
+        </tbody></table></div>}</First>
       </Section>
     </div>
   );

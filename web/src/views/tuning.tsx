@@ -6,7 +6,7 @@ import { head, names } from "../data";
 import * as f from "../format";
 import { connection, followed, since } from "../live";
 import { useWidth } from "../series";
-import { Empty, Loading, Section, ShareBar, Stat, useLoaded, useTried } from "../ui";
+import { Empty, First, Loading, Section, ShareBar, Stat, useLoaded, useTried } from "../ui";
 import { adjust, go, link, place } from "../url";
 
 const ms = (value: number | null | undefined) => f.ns(value == null ? null : value * 1e6);
@@ -184,9 +184,9 @@ export function Tuning() {
         <OtherRuns runs={runs} here={chosen} />
         <Section title="Configs" class="wide" note="Each line is a config, up is later in the parameter's order; the last axis is time, fast on top. The winner and its ties are drawn strongly. Press a value to keep its configs.">
           <Parallel evaluations={evaluations} winners={winners} important={important} />
-          <div class="scroll" tabIndex={0}><table class="plain"><thead><tr><th>#</th><th>time</th><th>of best</th><th class="left">from</th><th class="left">config</th><th>registers</th><th>cost</th></tr></thead><tbody>
-            {ranked.slice(0, 40).map((e, i) => { const text = configText(e.config); return <tr class={winners.includes(text) ? "winner" : ""}><td>{e.rank ?? i + 1}</td><td>{e.raced_out ? "> " : ""}{ms(e.time_ms)}</td><td>{f.times(e.time_ms / (best?.time_ms || e.time_ms))}</td><td class="left faint">{i === 0 ? "best" : winners.includes(text) ? "tie" : e.from ?? "search"}</td><td class="left mono" title={text}>{varied(e.config, constant)}</td><td>{e.registers ?? "–"}</td><td>{e.cost_s != null ? f.ns(e.cost_s * 1e9) : "–"}</td></tr>; })}
-          </tbody></table></div>
+          <First of={ranked} first={40} what="config">{(shown) => <div class="scroll" tabIndex={0}><table class="plain"><thead><tr><th>#</th><th>time</th><th>of best</th><th class="left">from</th><th class="left">config</th><th>registers</th><th>cost</th></tr></thead><tbody>
+            {shown.map((e, i) => { const text = configText(e.config); return <tr class={winners.includes(text) ? "winner" : ""}><td>{e.rank ?? i + 1}</td><td>{e.raced_out ? "> " : ""}{ms(e.time_ms)}</td><td>{f.times(e.time_ms / (best?.time_ms || e.time_ms))}</td><td class="left faint">{i === 0 ? "best" : winners.includes(text) ? "tie" : e.from ?? "search"}</td><td class="left mono" title={text}>{varied(e.config, constant)}</td><td>{e.registers ?? "–"}</td><td>{e.cost_s != null ? f.ns(e.cost_s * 1e9) : "–"}</td></tr>; })}
+          </tbody></table></div>}</First>
           {constant.size > 0 && <p class="note">The same in all configs: {[...constant].map((k) => `${k}=${evaluations[0].config[k]}`).join(", ")}</p>}
         </Section>
         {failures.length > 0 && <Section title="Failures" class="wide"><table class="plain"><tbody>{failures.map(([status, x]) => <tr><th class="left">{f.words(status)}</th><td>{f.count(x.count)}</td><td class="left mono clipped">{configText(x.first_config)}</td><td class="left faint">{x.first_message}</td></tr>)}</tbody></table></Section>}

@@ -335,7 +335,11 @@ TEST(Playbook, RecomputationIsSeenInTheBackwardPass) {
   const Advice advice = backward_advice("aten::linear");
   one = find(advice, "recompute_less");
   ASSERT_NE(one, nullptr);
-  EXPECT_NEAR(one->saved_share.mid, 0.25, 0.02);
+  EXPECT_NEAR(one->saved_share.mid, 0.25, 0.02);  // the device sets the pace
+  ASSERT_EQ(one->change.edits.size(), 2U);
+  const auto* host = std::get_if<edit::ScaleHost>(&one->change.edits[1]);
+  ASSERT_NE(host, nullptr);  // the node's time up to the last op that computes again
+  EXPECT_EQ(host->when.size(), 1U);
   EXPECT_NEAR(one->freed_bytes, -2.0 * 4096 * 4096, 1e6);
   EXPECT_EQ(find(backward_advice("aten::mm"), "recompute_less"), nullptr);
 }

@@ -56,6 +56,7 @@ constexpr Remedy kRemedies[] = {
      "hours", "low", kAny, "application",
      "PyTorch: no .item(), .cpu(), print(tensor) or torch.cuda.synchronize() in the step; "
      "torch.cuda.set_sync_debug_mode(\"warn\") names the lines|"
+     "JAX: block_until_ready() once for many steps, or jax.lax.fori_loop over several steps|"
      "CUDA: cudaMemcpyAsync with pinned memory and events instead of cudaDeviceSynchronize|"
      "HIP: hipMemcpyAsync with pinned memory and events instead of hipDeviceSynchronize|"
      "OpenCL: non-blocking reads and maps with events instead of clFinish or CL_TRUE",
@@ -76,7 +77,8 @@ constexpr Remedy kRemedies[] = {
      "what relied on zeros reads what was there before: run compute-sanitizer --tool initcheck"},
     {"pin_memory", "Copy from pinned memory", kMemoryEfficiency, kMemory, "host", "hours", "low",
      kAny, "application",
-     "PyTorch: DataLoader(pin_memory=True) and .to(device, non_blocking=True)|"
+     "PyTorch: DataLoader(pin_memory=True) and .to(device, non_blocking=True); results: "
+     "buffer.copy_(y, non_blocking=True) into one pinned buffer instead of y.cpu()|"
      "CUDA: cudaMallocHost or cudaHostRegister for the host's buffers|"
      "HIP: hipHostMalloc for the host's buffers|"
      "OpenCL: a CL_MEM_ALLOC_HOST_PTR buffer that stays mapped is the host's side of the copies",

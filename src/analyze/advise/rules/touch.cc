@@ -23,7 +23,23 @@ void touch_product(const Problem& problem, Touch& out) {
   if (out.m <= 0 || out.columns <= 0 || out.depth <= 0) return;
   out.kind = TouchKind::kProduct;
   out.n = out.out = out.batch * out.m * out.columns;
+  out.weights = out.batch * out.depth * out.columns;
   out.read = out.in_size * out.batch * out.depth * (out.m + out.columns);
+  out.written = out.in_size * out.out;
+}
+
+void touch_convolution(const Problem& problem, Touch& out) {
+  const auto factor = [&](std::string_view name) { return std::max(1.0, extent(problem, name)); };
+  const double filter = factor("R") * factor("S") * factor("T");
+  out.columns = extent(problem, "K");
+  out.depth = extent(problem, "C") / factor("groups") * filter;
+  out.weights = out.columns * out.depth;
+  if (problem["gradients"] > 0 || problem["transposed"] > 0) return;
+  out.m = extent(problem, "N") * factor("Z") * extent(problem, "P") * extent(problem, "Q");
+  out.n = out.out = out.m * out.columns;
+  const double image = extent(problem, "N") * extent(problem, "C") * factor("D") *
+                       extent(problem, "H") * extent(problem, "W");
+  out.read = out.in_size * (image + out.weights);
   out.written = out.in_size * out.out;
 }
 
@@ -80,6 +96,7 @@ Touch touch_of(const KernelRow& row, const KernelStat& stat) {
     touch_norm(problem, out);
   } else {
     out.kind = TouchKind::kOther;
+    if (c == "conv") touch_convolution(problem, out);
   }
   out.compares = out.kind == TouchKind::kPointwise && out.out_size() < out.in_size;
   return out;

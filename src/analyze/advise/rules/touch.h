@@ -33,6 +33,7 @@ struct Touch {
   double in_size = 0;  // bytes of an element that is read
   double read = 0, written = 0;                     // bytes of a launch
   double batch = 1, m = 0, columns = 0, depth = 0;  // products
+  double weights = 0;  // elements of a product's second operand, or of a convolution's filters
   bool backward = false;
   bool compares = false;  // writes one byte an element
   double out_size() const { return out > 0 ? written / out : 0; }
@@ -45,6 +46,10 @@ struct Touch {
   bool light() const {
     return kind == TouchKind::kPointwise || kind == TouchKind::kReduction ||
            kind == TouchKind::kNorm;
+  }
+  // A product, or a forward convolution: m is its images' positions, columns its filters.
+  bool multiplies() const {
+    return kind == TouchKind::kProduct || (kind == TouchKind::kOther && weights > 0 && n > 0);
   }
   // Whether an operand or the result of a product has that many elements.
   bool holds(double elements) const {

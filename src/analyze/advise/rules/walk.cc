@@ -4,6 +4,7 @@
 #include "analyze/timeline/host.h"
 #include "analyze/timeline/streams.h"
 #include "base/text.h"
+#include "model/profile/copy_kind.h"
 
 #include <algorithm>
 
@@ -11,6 +12,11 @@ namespace purlin::analyze {
 
 std::string_view name_in(const Timeline& timeline, std::uint32_t name) {
   return name < timeline.names.size() ? std::string_view(timeline.names[name]) : std::string_view();
+}
+
+bool within_device(const Profile& profile, const Activity& activity) {
+  return activity.kind == ActivityKind::kCopy && activity.row < profile.copies.size() &&
+         copy_direction(profile.copies[activity.row].kind) == "d2d";
 }
 
 Walk::Walk(const Facts& facts) : facts_(facts) {
@@ -41,8 +47,8 @@ void Walk::cut(const HostFacts& host, std::span<const std::uint32_t> stream) {
   const Activity* last = nullptr;
   for (const std::uint32_t index : stream) {
     const Activity& activity = timeline.activities[index];
-    // Libraries clear their workspace before a kernel.
-    if (activity.kind == ActivityKind::kSet) continue;
+    // Libraries clear their workspace before a kernel; a copy within the device hands data on.
+    if (activity.kind == ActivityKind::kSet || within_device(*facts_.profile, activity)) continue;
     if (activity.kind != ActivityKind::kKernel || activity.row >= touches_.size()) {
       last = nullptr;
       continue;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Walk: the launches of a profile in the order in which the device ran them, stream by stream. They
-// are cut at the border of a step, where the host waited, and at a memcpy. Rules about chains walk
-// these runs; what one rule has taken, the next leaves alone. Built once per advice; the facts must
-// outlive it.
+// are cut at the border of a step, where the host waited, and at a memcpy from or to the host.
+// Rules about chains walk these runs; what one rule has taken, the next leaves alone. Built once
+// per advice; the facts must outlive it.
 #pragma once
 
 #include "analyze/advise/rules.h"
@@ -31,6 +31,8 @@ struct Chain {
 
 // "" where the record has none.
 std::string_view name_in(const Timeline& timeline, std::uint32_t name);
+// A memcpy from the device to itself.
+bool within_device(const Profile& profile, const Activity& activity);
 
 class Walk {
  public:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // CUDA's whole capture in one program with its CUPTI (tests/programs/fake_cupti.cc) and clients of
-// it, so that a thread sanitizer sees all of them. There is one capture per process, so each test
-// runs in a separate process.
+// it, so that a thread sanitizer sees all of them. There is one capture per process, with the
+// environment of its begin. So where several tests are to run, each runs in a separate process.
 #include <cupti.h>
 #include <gtest/gtest.h>
 
@@ -20,6 +20,7 @@
 #include <string>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
 #include <vector>
@@ -90,9 +91,29 @@ void profile(int launches) {
   CUPTI(cuptiActivityFlushAll)(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
 }
 
+// The exit status of this program with the running test alone.
+int status_alone() {
+  const testing::UnitTest& all = *testing::UnitTest::GetInstance();
+  const testing::TestInfo& test = *all.current_test_info();
+  const std::string filter =
+      std::string("--gtest_filter=") + test.test_suite_name() + "." + test.name();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::execl("/proc/self/exe", "coexistence_test", filter.c_str(), nullptr);
+    std::_Exit(127);
+  }
+  int status = -1;
+  (void)::waitpid(child, &status, 0);
+  return status;
+}
+
 class Coexistence : public testing::Test {
  protected:
   void SetUp() override {
+    if (testing::UnitTest::GetInstance()->test_to_run_count() > 1) {
+      ASSERT_EQ(status_alone(), 0);
+      GTEST_SKIP() << "it ran in a process of its own, and passed";
+    }
     char name[] = "/tmp/purlin-coexistence-XXXXXX";
     ASSERT_NE(mkdtemp(name), nullptr);
     spool_ = name;

@@ -427,7 +427,9 @@ std::string CollectorScheduler::control(Ownership& ownership, const ControlReque
   answer.text("state", state(now));
   if (waiting_window_ns_ > 0) answer.integer("waiting_window_ns", waiting_window_ns_);
   if (!opens_anyway && opens_again(now)) answer.text("warning", kThreadsText);
-  return answer.real("budget", controller_.budget())
+  return answer.raw("needs_cupti", needs_cupti(now) ? "true" : "false")
+      .real("records_per_s", controller_.records_per_s())
+      .real("budget", controller_.budget())
       .real("governed_ns", totals.governed_ns)
       .real("recorded_ns", totals.recorded_ns)
       .real("windows", totals.windows)
@@ -443,6 +445,14 @@ std::string_view CollectorScheduler::state(std::int64_t now_ns) const {
   if (controller_.stopped()) return "stopped";
   if (controller_.launch_bound()) return "launch_bound";
   return controller_.ended() ? "ended" : "governed";
+}
+
+// Whether recording goes on by itself, or is on by request. The rest of a start-up window is not
+// worth it: a PyTorch trace that leaves CUPTI attached slows all later launches down.
+bool CollectorScheduler::needs_cupti(std::int64_t now_ns) const {
+  if (controller_.recording(now_ns) || waiting_window_ns_ > 0) return true;
+  if (controller_.stopped() || controller_.ended()) return false;
+  return controller_.every_launch() || controller_.windows_may_follow() || tiers_.size() > 1;
 }
 
 // Until there is a context. Noted at once: a program that is killed says no more.

@@ -45,6 +45,7 @@ class CollectorScheduler : public Tenant {
  private:
   bool context_awaited(Ownership& ownership);
   std::string_view state(std::int64_t now_ns) const;
+  bool needs_cupti(std::int64_t now_ns) const;
   bool opened_before_context() const;
   bool opens_again(std::int64_t now_ns) const;
   void keep_window_waiting(std::int64_t length_ns);

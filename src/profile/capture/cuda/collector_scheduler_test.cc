@@ -401,6 +401,24 @@ TEST_F(CollectorSchedulerTest, WhatIsRecordedIsNoMoreThanItStandsFor) {
   EXPECT_LE(stopped["recorded_ns"].as_double(), stopped["governed_ns"].as_double());
 }
 
+// By this the PyTorch hook decides whether its trace leaves CUPTI attached.
+TEST_F(CollectorSchedulerTest, TheRestOfAStartUpWindowDoesNotNeedCupti) {
+  const auto needs = [&](const ControllerOptions& options, ControlRequest::Verb verb) {
+    Capture capture(*this, options);
+    make_context(capture.ownership);
+    capture.scheduler.tick(capture.ownership);
+    return capture.ask(verb)["needs_cupti"].as_bool();
+  };
+  ControllerOptions full = plain_options();
+  full.every_launch = true;
+  EXPECT_FALSE(needs(plain_options(), ControlRequest::Verb::kStatus));
+  EXPECT_TRUE(needs(full, ControlRequest::Verb::kStatus));
+  EXPECT_FALSE(needs(full, ControlRequest::Verb::kStop));
+  EXPECT_TRUE(needs(ControllerOptions(), ControlRequest::Verb::kStatus));
+  EXPECT_FALSE(needs(idle_options(), ControlRequest::Verb::kStatus));
+  EXPECT_TRUE(needs(idle_options(), ControlRequest::Verb::kWindow));
+}
+
 TEST_F(CollectorSchedulerTest, NorIsAWindowOpenedOfWhatHadStopped) {
   Capture plain(*this, plain_options());
   plain.ask(ControlRequest::Verb::kStop);

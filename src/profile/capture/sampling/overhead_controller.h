@@ -136,6 +136,10 @@ class OverheadController {
   bool ended() const { return ended_; }
   bool launch_bound() const { return ended_ && launch_bound_; }
   double launches_per_s() const { return estimator_.busy_rate() * 1e9; }
+  // Launches and nodes of graphs.
+  double records_per_s() const {
+    return (estimator_.rates().launches + estimator_.rates().nodes) * 1e9;
+  }
   double lasting_share() const { return estimator_.busy_rate() * options_.costs.lasting_launch_ns; }
   double copies_share() const { return estimator_.busy_rate() * options_.costs.copies_launch_ns; }
   double copies_presence() const { return copies_stay_ ? copies_share() : 0; }

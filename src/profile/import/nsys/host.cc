@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "profile/ops/api_calls.h"
+#include "profile/ops/cuda_errors.h"
 #include "profile/ops/host_links.h"
 #include "profile/ops/range_ops.h"
 
@@ -53,6 +54,7 @@ void NsysHost::read() {
   each(kNsysRanges, &NsysHost::ranges);
   for (const std::string_view table : {"PROFILER_OVERHEAD", "CUPTI_ACTIVITY_KIND_OVERHEAD"})
     each(table, &NsysHost::overhead);
+  note_failures();
   link_host(tables_.profile.timeline);
   std::sort(launched_.begin(), launched_.end());
 }
@@ -61,7 +63,7 @@ Status NsysHost::calls(std::string_view table) {
   PURLIN_ASSIGN(SqliteFile::Rows rows,
                 tables_.file.select(table,
                                     {"start", "end", "globalTid", "correlationId", "nameId", "name",
-                                     "cbid", "processId", "threadId"},
+                                     "cbid", "processId", "threadId", "returnValue"},
                                     tables_.order));
   while (true) {
     PURLIN_ASSIGN(const bool more, tables_.next(rows));
@@ -89,6 +91,21 @@ Status NsysHost::calls(std::string_view table) {
     const std::optional<std::int64_t> correlation = rows.integer(3);
     if (index != kNone && correlation && *correlation > 0)
       launched_.push_back({launch_key(call.process, *correlation), index});
+    const std::int64_t result = rows.integer(9).value_or(0);
+    if (result != 0 && call.kind == CallKind::kLaunch) ++failed_[result];
+  }
+}
+
+void NsysHost::note_failures() {
+  for (const auto& [code, count] : failed_) {
+    const std::string name = cuda_error_name(code);
+    tables_.profile.coverage.notes.push_back(
+        {"launches_failed",
+         fmt::format("launches returned {}: they ran nothing. The program may not have looked at "
+                     "the error; compute-sanitizer shows where it arises",
+                     name.empty() ? fmt::format("CUDA error {}", code)
+                                  : fmt::format("{} ({})", name, code)),
+         static_cast<double>(count)});
   }
 }
 

@@ -25,6 +25,7 @@ class NsysHost {
 
  private:
   Status calls(std::string_view table);
+  void note_failures();
   Status syncs(std::string_view table);
   void domains();
   Status ranges(std::string_view table);
@@ -32,6 +33,7 @@ class NsysHost {
 
   NsysTables& tables_;
   std::vector<std::pair<std::uint64_t, std::uint32_t>> launched_;  // launch_key -> call
+  std::map<std::int64_t, std::uint64_t> failed_;  // launches, by the error that they returned
   std::map<std::pair<std::int64_t, std::int64_t>, std::string> domains_;
 };
 

@@ -366,5 +366,22 @@ TEST(Nsys, CapturedLaunchesAndImpossibleTimes) {
             1);
 }
 
+TEST(Nsys, FailedLaunchesNameTheirError) {
+  std::string sql = kSmallSchema;
+  sql.replace(sql.find("correlationId, nameId);"), 23, "correlationId, nameId, returnValue);");
+  sql += R"(INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (1,2,16777216,1,2,0),
+    (3,4,16777216,2,2,9), (5,6,16777216,3,2,9), (7,8,16777216,4,2,12345);
+    INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (10,20,0,7,1,16777216,1,1,1);)";
+  const Profile profile = Database(sql).import();
+  std::string failures;
+  for (const CoverageNote& note : profile.coverage.notes)
+    if (note.cause == "launches_failed")
+      failures += fmt::format("{:.0f} {}\n", note.count, note.text.substr(0, 60));
+  EXPECT_NE(failures.find("2 launches returned cudaErrorInvalidConfiguration (9)"),
+            std::string::npos)
+      << failures;
+  EXPECT_NE(failures.find("1 launches returned CUDA error 12345"), std::string::npos) << failures;
+}
+
 }  // namespace
 }  // namespace purlin::profile

@@ -52,6 +52,9 @@ class CommandEvaluator::Impl {
   std::size_t lookahead() const {
     return ahead_ ? static_cast<std::size_t>(options_.compilers) * 2 + 1 : 1;
   }
+  std::optional<std::size_t> first_built(const std::vector<const Config*>& configs) {
+    return ahead_ ? ahead_->first_built(configs) : 0;
+  }
   void announce(const Config& config) {
     if (ahead_) ahead_->announce(config);
   }
@@ -183,6 +186,10 @@ Result<std::unique_ptr<CommandEvaluator>> CommandEvaluator::start(const KernelSp
 
 const DeviceInfo& CommandEvaluator::device() const { return impl_->device(); }
 std::size_t CommandEvaluator::lookahead() const { return impl_->lookahead(); }
+std::optional<std::size_t> CommandEvaluator::first_built(
+    const std::vector<const Config*>& configs) {
+  return impl_->first_built(configs);
+}
 void CommandEvaluator::announce(const Config& config) { impl_->announce(config); }
 void CommandEvaluator::end_announced() { impl_->end_announced(); }
 Result<Evaluation> CommandEvaluator::evaluate(const Config& config, const measure::Policy& policy) {

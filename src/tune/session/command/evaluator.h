@@ -31,6 +31,7 @@ class CommandEvaluator : public Evaluator {
   const DeviceInfo& device() const override;
   bool executes() const override { return true; }
   std::size_t lookahead() const override;
+  std::optional<std::size_t> first_built(const std::vector<const Config*>& configs) override;
   void announce(const Config& config) override;
   void end_announced() override;
   Result<Evaluation> evaluate(const Config& config, const measure::Policy& policy) override;

@@ -89,8 +89,22 @@ class Attention {
     for (std::size_t i = first; i <= last; ++i)
       if (in_scores(run[i], scores) || walk_.touch(run[i]).kind == TouchKind::kProduct)
         group.push_back(run[i]);
+    take_copies(run[first], run[last], scores * walk_.touch(run[at]).in_size);
     walk_.take(group);
     chains_.add(group);
+  }
+  // Masking out of place copies the scores first.
+  void take_copies(std::uint32_t first, std::uint32_t last, double most_bytes) {
+    const Profile& profile = *walk_.facts().profile;
+    const Activity& begin = profile.timeline.activities[first];
+    for (std::uint32_t i = first; i < last; ++i) {
+      const Activity& one = profile.timeline.activities[i];
+      if (one.stream != begin.stream || one.process != begin.process || walk_.taken(i) ||
+          !within_device(profile, one) || 4 * static_cast<double>(one.bytes) < most_bytes)
+        continue;
+      copies_.push_back(i);
+      walk_.take({&i, 1});
+    }
   }
   // A loss between the products: the softmax is that of a classifier.
   bool has_loss(const Launches& run, std::size_t first, std::size_t last) const {
@@ -158,6 +172,10 @@ class Attention {
   }
 
   void finish(Intervention out) {
+    if (!copies_.empty()) {
+      remove_launches(walk_, copies_, {1, 1, 1}, out);
+      total_ += in_one_unit(walk_.facts(), walk_.duration(copies_));
+    }
     out.evidence.push_back({"time of these kernels",
                             of_total(total_, walk_.facts().unit.baseline_ns.mid), "timeline"});
     out.assumptions.push_back(
@@ -171,6 +189,7 @@ class Attention {
   Walk& walk_;
   Advice& advice_;
   Chains chains_;
+  Launches copies_;  // of scores, within the device
   double total_ = 0;
 };
 

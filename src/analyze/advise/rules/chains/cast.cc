@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights converted to 16 bits before each product that reads them.
+// Weights converted to 16 bits before each product or convolution that reads them.
 #include "analyze/advise/rules/playbook.h"
 #include "analyze/advise/rules/pricing.h"
 #include "analyze/text/layout.h"
@@ -57,8 +57,7 @@ class Casts {
     const double n = walk_.touch(run[at]).n;
     for (std::size_t i = at + 1; i < std::min(run.size(), at + 1 + kNear); ++i) {
       const Touch& touch = walk_.touch(run[i]);
-      if (touch.kind == TouchKind::kProduct && touch.columns > 1 &&
-          (n == touch.batch * touch.depth * touch.columns || n == touch.columns))
+      if (touch.weights > 0 && touch.columns > 1 && (n == touch.weights || n == touch.columns))
         return true;
     }
     return false;

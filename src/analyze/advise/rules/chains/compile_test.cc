@@ -56,6 +56,35 @@ TEST(Compile, SilentWhereItIsDoneOrCannotBe) {
   EXPECT_NE(find(counters, "compile_model"), nullptr);
 }
 
+// The host sets the pace of a small network in training: `ops` ops for each launch of a library.
+Advice small_training(int ops) {
+  return Program()
+      .steps(kSteps,
+             [ops](Program& program) {
+               program.op("autograd::engine::evaluate_function: MmBackward0");
+               for (int layer = 0; layer < 8; ++layer) {
+                 for (int i = 0; i < ops; ++i) program.op("aten::mul");
+                 program.work(20'000);
+                 program.kernel(product("M=64,N=64,K=64"), 3'000);
+                 program.work(20'000);
+                 program.kernel(functor("Mul", "n=4096,inputs=1", "bf16"), 2'000);
+                 program.work(20'000);
+                 program.kernel(functor("Add", "n=4096,inputs=2", "bf16"), 2'000);
+               }
+             })
+      .advice();
+}
+
+TEST(Compile, PromisesASmallNetworkInTrainingNothing) {
+  const Advice few = small_training(8), many = small_training(30);
+  const Intervention* one = find(few, "compile_model");
+  EXPECT_TRUE(one == nullptr || one->saved_share.mid <= 0);
+  ASSERT_NE(find(many, "compile_model"), nullptr);
+  EXPECT_TRUE(says(find(many, "compile_model"), "ops for each launch of a library: 30"));
+  EXPECT_NEAR(share_of(many, "compile_model").mid, 0.25, 0.06);
+  EXPECT_LT(share_of(many, "compile_model").low, 0);  // it may lose
+}
+
 TEST(Compile, TwoTensorsThatTakeTurnsAreNoGroup) {
   const Advice advice =
       Program()

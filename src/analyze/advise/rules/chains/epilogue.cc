@@ -58,7 +58,7 @@ class Epilogue {
  private:
   void behind(const Launches& run, std::size_t at) {
     const Touch& product = walk_.touch(run[at]);
-    if (product.kind != TouchKind::kProduct || walk_.taken(run[at])) return;
+    if (!product.multiplies() || walk_.taken(run[at])) return;
     std::size_t end = at + 1;
     while (end < run.size() && end - at <= kMostFused && !walk_.taken(run[end]) &&
            walk_.touch(run[end]).kind == TouchKind::kPointwise &&

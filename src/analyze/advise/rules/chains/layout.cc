@@ -5,7 +5,6 @@
 #include "analyze/advise/rules/playbook.h"
 #include "analyze/advise/rules/pricing.h"
 #include "base/text.h"
-#include "model/profile/copy_kind.h"
 
 #include <fmt/format.h>
 
@@ -80,16 +79,19 @@ class Layouts {
 
  private:
   void place(std::uint32_t activity) {
-    if (walk_.taken(activity)) return;
     const KernelStat& kernel = walk_.stat(activity);
     const std::string_view c = kernel.name.op_class;
     if (c == "conv") convolutions_ += walk_.duration(activity);
+    const bool copy = c == "copy" || c == "layout";
+    const Touch& touch = walk_.touch(activity);
+    const bool clone = copy && touch.kind == TouchKind::kPointwise && touch.read == touch.written;
+    // A clone may go also where a fusion would take it along.
+    if (walk_.taken(activity) && !(clone && !between_layouts(kernel))) return;
+    if (walk_.taken(activity)) in_chains_ += walk_.duration(activity);
     if (between_layouts(kernel)) {
       conversions_.push_back(activity);
-    } else if (c == "copy" || c == "layout") {
-      const Touch& touch = walk_.touch(activity);
-      (touch.kind == TouchKind::kPointwise && touch.read == touch.written ? clones_ : casts_)
-          .push_back(activity);
+    } else if (copy) {
+      (clone ? clones_ : casts_).push_back(activity);
     }
   }
   // Without a timeline: the rows' totals.
@@ -124,9 +126,7 @@ class Layouts {
     const Profile& profile = *walk_.facts().profile;
     for (std::uint32_t i = 0; i < profile.timeline.activities.size(); ++i) {
       const Activity& activity = profile.timeline.activities[i];
-      if (activity.kind != ActivityKind::kCopy || activity.row >= profile.copies.size() ||
-          copy_direction(profile.copies[activity.row].kind) != "d2d")
-        continue;
+      if (walk_.taken(i) || !purlin::analyze::within_device(profile, activity)) continue;
       within_.push_back(i);
       within_bytes_ += static_cast<double>(activity.bytes);
     }
@@ -218,6 +218,11 @@ class Layouts {
           out.evidence.push_back({"one of them", problem_text(walk_.stat(activity)), "shapes"});
       }
     out.assumptions.emplace_back(kNotRecorded);
+    const double all = walk_.duration(clones_) + walk_.duration(casts_) + walk_.duration(within_);
+    if (2 * in_chains_ > all) {
+      out.alternative = true;
+      out.assumptions.emplace_back("a fusion of the kernels around them saves the same time");
+    }
     out.confidence = "C";
     advice_.interventions.push_back(std::move(out));
   }
@@ -226,6 +231,7 @@ class Layouts {
   Advice& advice_;
   Launches conversions_, clones_, casts_, within_;
   double convolutions_ = 0, within_bytes_ = 0;
+  double in_chains_ = 0;  // ns of the clones that another rule has taken
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 namespace purlin::analyze {
 namespace {
@@ -35,6 +36,9 @@ constexpr std::string_view kForward[] = {
     "aten::layer_norm", "aten::conv2d",  "aten::batch_norm", "aten::scaled_dot_product_attention",
     "aten::softmax",    "aten::dropout", "aten::embedding",  "aten::rms_norm"};
 constexpr std::string_view kBackward = "autograd::engine::evaluate_function";
+// Of the host's time between the start of a node of the backward pass and the last op that it
+// computes again. It is the checkpoint's own: hooks, random states, a second graph.
+constexpr Interval3 kHostLeft = {0.5, 0.1, 0};
 constexpr double kMuchMemory = 0.10;  // of the device's, by one step's activations
 constexpr double kMostParents = 64;
 constexpr double kBusyForward = 0.6, kIdleForward = 0.3;  // shares of the roofs
@@ -64,15 +68,35 @@ class Recompute {
     const Timeline& timeline = walk_.facts().profile->timeline;
     bool forward = false, within = false;
     double seen = 0;
+    std::uint32_t node = kNone, again = kNone;
     for (; op < timeline.ops.size() && ++seen < kMostParents; op = timeline.ops[op].parent) {
       const std::string_view name = name_in(timeline, timeline.ops[op].name);
-      forward = forward ||
-                std::find(std::begin(kForward), std::end(kForward), name) != std::end(kForward);
-      within = within || starts_with(name, kBackward);
+      if (std::find(std::begin(kForward), std::end(kForward), name) != std::end(kForward)) {
+        forward = true;
+        again = op;
+      }
+      if (starts_with(name, kBackward)) {
+        within = true;
+        node = op;
+      }
     }
     backward_ = backward_ || within;
-    if (within && forward) again_.push_back(activity);
+    if (within && forward) {
+      again_.push_back(activity);
+      lengthen(timeline.ops[node], timeline.ops[again]);
+    }
     if (!within) forward_.push_back(activity);
+  }
+  // The host's time in a node that computes again, up to the last op that does.
+  void lengthen(const Op& node, const Op& again) {
+    Interval& host = host_[begin_of(node)];
+    host = {begin_of(node), std::max(host.end, end_of(again))};
+  }
+  edit::ScaleHost host_change() const {
+    edit::ScaleHost out{kHostLeft, {}, kNone};
+    for (const auto& [begin, interval] : host_)
+      if (out.when.empty() || out.when.back().end <= begin) out.when.push_back(interval);
+    return out;
   }
   double written(const Launches& work) const {
     double bytes = 0;
@@ -84,6 +108,7 @@ class Recompute {
     const Facts& facts = walk_.facts();
     Intervention out = from_remedy(kRecompute[0]);
     remove_launches(walk_, again_, {0.8, 1, 1}, out);
+    out.change.edits.emplace_back(host_change());
     for (const std::uint32_t activity : again_) name_kernel(walk_.stat(activity), out);
     out.freed_bytes = -written(again_);
     out.evidence.push_back(
@@ -164,6 +189,7 @@ class Recompute {
   Walk& walk_;
   Advice& advice_;
   Launches again_, forward_;
+  std::map<std::int64_t, Interval> host_;  // by its begin
   bool backward_ = false;
 };
 

@@ -86,7 +86,7 @@ class Reduce {
   void run() {
     for (const Launches& run : walk_.runs())
       for (std::size_t i = 0; i + 1 < run.size(); ++i) {
-        look_at(run[i], run[i + 1]);
+        look_at(run[i], reader_after(run, i));
         sorts(run, i);
       }
     for (const Chain* chain : chains_.all()) estimate(*chain);
@@ -94,6 +94,11 @@ class Reduce {
   }
 
  private:
+  // A convolution's result may change its layout first.
+  std::uint32_t reader_after(const Launches& run, std::size_t at) const {
+    for (++at; at + 1 < run.size() && walk_.stat(run[at]).name.op_class == "layout";) ++at;
+    return run[at];
+  }
   // Rows of the product that the next launch takes: the selection itself, or what follows one.
   double rows_read(const Touch& product, const KernelStat& next, const Touch& reader) const {
     if (const double rows = rows_selected(product, next); rows > 0) return rows;
@@ -101,7 +106,7 @@ class Reduce {
   }
   void look_at(std::uint32_t product, std::uint32_t reader) {
     const Touch &a = walk_.touch(product), &b = walk_.touch(reader);
-    if (a.kind != TouchKind::kProduct || walk_.taken(product)) return;
+    if (!a.multiplies() || walk_.taken(product)) return;
     const KernelStat& next = walk_.stat(reader);
     const double kept = rows_read(a, next, b);
     if (kept < 1 || kept != std::floor(kept) || kept > kMostKept * a.m) return;

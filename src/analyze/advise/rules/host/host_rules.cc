@@ -14,6 +14,7 @@ void add_host_rules(const Facts& facts, Advice& advice) {
   add_graphs_rule(view);
   add_host_work_rule(view);
   add_syncs_rule(view);
+  add_between_steps_rule(view);
   if (facts.platform.cpu) {
     add_mapped_rule(view);
   } else {

@@ -66,6 +66,7 @@ void add_slow_op_rule(HostView& view);
 void add_graphs_rule(HostView& view);
 void add_host_work_rule(HostView& view);
 void add_syncs_rule(HostView& view);
+void add_between_steps_rule(HostView& view);
 void add_mapped_rule(HostView& view);
 void add_copies_rule(HostView& view);
 void add_fills_rule(HostView& view);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies to the device from memory that is not pinned.
+// Copies from or to memory of the host that is not pinned.
 #include "analyze/advise/rules/host/host_view.h"
 #include "analyze/advise/rules/pricing.h"
 #include "analyze/advise/rules/remedies.h"
@@ -26,55 +26,85 @@ Interval3 pinned_bandwidth(const Facts& facts) {
   return newest >= 90 ? kPinnedHopper : kPinned;
 }
 
+// The copies of one direction from or to memory that is not pinned.
+struct Unpinned {
+  explicit Unpinned(std::string_view of) : direction(of) {}
+
+  std::string_view direction;
+  double ns = 0, bytes = 0, count = 0;
+  bool recorded = true;  // that the memory is pageable
+
+  // Downloads without a record of the memory are mostly of single values.
+  bool has(const std::string& kind) const {
+    return copy_direction(kind) == direction && copy_memory(kind) != "pinned" &&
+           (direction == "h2d" || copy_memory(kind) == "pageable");
+  }
+  void add(const CopyRow& copy) {
+    if (!has(copy.kind)) return;
+    recorded = recorded && copy_memory(copy.kind) == "pageable";
+    ns += copy.duration.total_ns();
+    bytes += copy.bytes;
+    count += copy.duration.count();
+  }
+  double rate() const { return bytes / ns * 1e9; }
+  bool worthwhile(const Interval3& pinned) const {
+    return ns > 0 && count > 0 && bytes / count >= kLargeCopy && rate() < pinned.low;
+  }
+};
+
+// The host copies to and from pageable memory itself: its calls get shorter as well.
+edit::ScaleHost shorter_calls(const Profile& profile, const Unpinned& copies,
+                              const Interval3& factor) {
+  edit::ScaleHost calls{{factor.low, factor.mid, std::min(factor.high, 0.1)}, {}, kNone};
+  for (const Activity& activity : profile.timeline.activities) {
+    if (activity.kind != ActivityKind::kCopy || activity.row >= profile.copies.size() ||
+        !copies.has(profile.copies[activity.row].kind) ||
+        activity.call >= profile.timeline.calls.size())
+      continue;
+    const Call& call = profile.timeline.calls[activity.call];
+    if (calls.when.empty() || calls.when.back().end <= begin_of(call))
+      calls.when.push_back({begin_of(call), end_of(call)});
+  }
+  return calls;
+}
+
 }  // namespace
 
 void add_pinned_rule(HostView& view) {
-  const double exposed = view.over_devices(&DeviceTime::exposed_copy_ns) * view.host_part();
-  double ns = 0, bytes = 0, count = 0;
-  bool recorded = true;
-  const auto slow = [](const std::string& kind) {
-    return copy_direction(kind) == "h2d" && copy_memory(kind) != "pinned";
-  };
-  for (const CopyRow& copy : view.facts.profile->copies)
-    if (slow(copy.kind)) {
-      recorded = recorded && copy_memory(copy.kind) == "pageable";
-      ns += copy.duration.total_ns();
-      bytes += copy.bytes;
-      count += copy.duration.count();
-    }
-  if (ns <= 0 || count <= 0 || bytes / count < kLargeCopy) return;
-  const double rate = bytes / ns * 1e9;
-  const Interval3 pinned_rate = pinned_bandwidth(view.facts);
-  if (rate >= pinned_rate.low) return;
-  const auto saved = [&](double pinned) { return exposed * std::max(0.0, 1 - rate / pinned); };
+  const Profile& profile = *view.facts.profile;
+  const Interval3 pinned = pinned_bandwidth(view.facts);
   Intervention out = from_remedy("pin_memory");
-  out.evidence.push_back(
-      {"copies to the device",
-       fmt::format("{} in {}: {}", format_bytes(bytes), short_ns(ns), si(rate, "B/s")),
-       "timeline"});
+  Interval3 saved;
+  double exposed = 0;
+  bool recorded = true;
+  for (Unpinned copies : {Unpinned("h2d"), Unpinned("d2h")}) {
+    for (const CopyRow& copy : profile.copies) copies.add(copy);
+    if (!copies.worthwhile(pinned)) continue;
+    const auto fits = [&](const std::string& kind) { return copies.has(kind); };
+    const double rate = copies.rate();
+    const Interval3 factor = {rate / pinned.low, rate / pinned.mid, rate / pinned.high};
+    const double part = view.over_devices(&DeviceTime::exposed_copy_ns) * view.part_of_copies(fits);
+    exposed += part;
+    saved = saved + Interval3{1 - factor.low, 1 - factor.mid, 1 - factor.high} * part;
+    recorded = recorded && copies.recorded;
+    out.evidence.push_back(
+        {copies.direction == "h2d" ? "copies to the device" : "copies to the host",
+         fmt::format("{} in {}: {}", format_bytes(copies.bytes), short_ns(copies.ns),
+                     si(rate, "B/s")),
+         "timeline"});
+    out.change.edits.emplace_back(edit::Scale{Affected::of_copies(view.copy_rows(fits)), factor});
+    edit::ScaleHost calls = shorter_calls(profile, copies, factor);
+    if (!calls.when.empty()) out.change.edits.emplace_back(std::move(calls));
+  }
+  if (out.evidence.empty()) return;
   out.evidence.push_back({"part that nothing hides", view.part(exposed), "timeline"});
   if (recorded) out.evidence.push_back({"memory of the host", "pageable", "timeline"});
   out.assumptions.push_back(
       fmt::format("copies from pinned memory reach {:.0f}, {:.0f} and {:.0f} GB/s (PCIe at 16 "
                   "lanes)",
-                  pinned_rate.low / 1e9, pinned_rate.mid / 1e9, pinned_rate.high / 1e9) +
+                  pinned.low / 1e9, pinned.mid / 1e9, pinned.high / 1e9) +
       (recorded ? "" : "; the profile does not record whether the memory is pinned"));
-  out.change.edits.emplace_back(
-      edit::Scale{Affected::of_copies(view.copy_rows(slow)),
-                  {rate / pinned_rate.low, rate / pinned_rate.mid, rate / pinned_rate.high}});
-  // The host copies from pageable memory itself: its calls get shorter as well.
-  edit::ScaleHost calls{{rate / pinned_rate.low, rate / pinned_rate.mid, 0.1}, {}, kNone};
-  for (const Activity& activity : view.facts.profile->timeline.activities)
-    if (activity.kind == ActivityKind::kCopy && activity.row < view.facts.profile->copies.size() &&
-        slow(view.facts.profile->copies[activity.row].kind) &&
-        activity.call < view.facts.profile->timeline.calls.size()) {
-      const Call& call = view.facts.profile->timeline.calls[activity.call];
-      if (calls.when.empty() || calls.when.back().end <= begin_of(call))
-        calls.when.push_back({begin_of(call), end_of(call)});
-    }
-  if (!calls.when.empty()) out.change.edits.emplace_back(std::move(calls));
-  view.add(std::move(out),
-           {saved(pinned_rate.low), saved(pinned_rate.mid), saved(pinned_rate.high)}, exposed, "C");
+  view.add(std::move(out), saved, exposed, "C");
 }
 
 }  // namespace purlin::analyze

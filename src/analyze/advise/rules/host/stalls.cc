@@ -24,7 +24,9 @@ void add_stalls_rule(HostView& view) {
   double count = 0, stalled = 0;
   for (const Gap& gap : view.facts.timeline->gaps) {
     const auto ns = static_cast<double>(gap.duration_ns);
-    if (gap.cause != IdleCause::kHostLaunch || ns < least || gap.evidence.empty()) continue;
+    // One-off gaps are not in the unit's time, so the end of such a gap saves nothing of it.
+    if (gap.one_off || gap.cause != IdleCause::kHostLaunch || ns < least || gap.evidence.empty())
+      continue;
     ++count;
     stalled += ns * view.share;
     out.evidence.push_back(

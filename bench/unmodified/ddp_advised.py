@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+# ddp_train.py with advice carried out: torchrun --standalone --nproc_per_node 2 ddp_advised.py [ROUNDS]. Variants by turns.
+# fused (cut_host_work, fused_optimizer): fused AdamW. bf16 (remove_copies): weights in bf16, no autocast. view
+# (remove_copies): gradients are views of DDP's buckets. compiled (compile_model).
+import os
+import statistics
+import sys
+import time
+
+import torch
+import torch.distributed as dist
+
+rank = int(os.environ["LOCAL_RANK"])
+torch.cuda.set_device(rank)
+dist.init_process_group("nccl")
+
+
+def make(name):
+    torch.manual_seed(0)
+    layer = torch.nn.TransformerEncoderLayer(1024, 16, 4096, batch_first=True, dropout=0.0)
+    model = torch.nn.TransformerEncoder(layer, 8).cuda()
+    bf16 = name == "bf16"
+    if bf16:
+        model = model.to(torch.bfloat16)
+    model = torch.nn.parallel.DistributedDataParallel(model, device_ids=[rank], gradient_as_bucket_view=name == "view")
+    run = torch.compile(model) if name == "compiled" else model
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=name == "fused")
+    x = torch.randn(16, 256, 1024, device="cuda", dtype=torch.bfloat16 if bf16 else torch.float32)
+
+    def step():
+        with torch.autocast("cuda", dtype=torch.bfloat16, enabled=not bf16):
+            loss = run(x).float().pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        loss.item()
+
+    def measure(count=40):
+        times = []
+        for _ in range(count):
+            begin = time.perf_counter()
+            step()
+            times.append(time.perf_counter() - begin)
+        return 1e3 * statistics.median(times)
+
+    measure(8)
+    return measure
+
+
+NAMES = ["base", "fused", "bf16", "view", "compiled"]
+measures, times = {name: make(name) for name in NAMES}, {}
+for _ in range(int(sys.argv[1]) if len(sys.argv) > 1 else 3):
+    for name, measure in measures.items():
+        times.setdefault(name, []).append(measure())
+base = statistics.median(times["base"])
+for name, values in times.items() if rank == 0 else ():
+    step = statistics.median(values)
+    print(f"ddp_train {name} {step:.2f} ms ({min(values):.2f} to {max(values):.2f}), saves {100 * (1 - step / base):.1f} %", flush=True)
+dist.destroy_process_group()
