@@ -366,7 +366,7 @@ TEST(Replay, TheRecorderIsNotTakenOffLongOpsOfTheHost) {
       m.wait();
     }
     const Profile& profile = m.finish();
-    const ReplayQuality& q = replayer_of(profile).quality();
+    const ReplayQuality q = replayer_of(profile).quality();
     return q.baseline_ns.mid / q.recorded_ns;
   };
   EXPECT_GT(share(1), 0.97);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Interrupt: Ctrl-C, SIGTERM and SIGHUP as a request that the loop of a verb polls. Another signal, a
-// second later or more, ends the process at once. Owned by the verb while it runs; its end restores
-// the previous handlers.
+// Interrupt: Ctrl-C, SIGTERM and SIGHUP as a request that the loop of a verb polls. Another signal,
+// a second later or more, ends the process at once. Owned by the verb while it runs; its end
+// restores the previous handlers.
 #pragma once
 
 #include <atomic>
