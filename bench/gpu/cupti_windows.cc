@@ -9,9 +9,9 @@
 // CUPTI_WINDOWS, words joined by "_": kernels (that kind only), flush (2 ms before a window opens),
 // flush-between (in the middle of the gap), quiet-close (not before CUPTI holds no buffer),
 // quiet-open (likewise), fresh (no buffer is lent twice), rename (of each record the kernel's name,
-// as Purlin does with records that it keeps), copies-later (kernels are off first, copies once CUPTI
-// holds no buffer, as at the end of Purlin's recording). CUPTI_WINDOWS_OUT: a file of counts, as
-// text, written anew with each window: what there was when the program died.
+// as Purlin does with records that it keeps), copies-later (kernels are off first, copies once
+// CUPTI holds no buffer, as at the end of Purlin's recording). CUPTI_WINDOWS_OUT: a file of counts,
+// as text, written anew with each window: what there was when the program died.
 #include "loaded_cupti.h"
 
 #include <cupti.h>

@@ -200,8 +200,7 @@ Status ProgramTuner::report(double time_ms) {
   if (over_) return Status::ok();
   if (!request_)
     return error(Code::kInvalid, "a time was reported for a run that was not requested");
-  if (!is_time_ms(time_ms))
-    return error(Code::kInvalid, "a run cannot take {} ms", time_ms);
+  if (!is_time_ms(time_ms)) return error(Code::kInvalid, "a run cannot take {} ms", time_ms);
   const measure::Policy& policy = request_->policy;
   if (warmups_left_ > 0) {
     --warmups_left_;
