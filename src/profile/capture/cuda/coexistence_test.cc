@@ -195,6 +195,19 @@ TEST_F(Coexistence, CaptureTakesUpAgainAfterEachRun) {
   EXPECT_TRUE(wait_until([&] { return sealed("stood_aside"); }));
 }
 
+// A call of ours while Kineto shuts CUPTI down would attach CUPTI again, to the end of the run.
+TEST_F(Coexistence, CaptureDoesNotComeBackBeforeAClientShutsCuptiDown) {
+  setenv("TEARDOWN_CUPTI", "1", 1);
+  begin();
+  ASSERT_TRUE(wait_until([] { return enabled(kKernels); }));
+  profile(10);
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // 30 seals
+  EXPECT_FALSE(enabled(kKernels));
+  setenv("TEARDOWN_CUPTI", "0", 1);
+  profile(10);
+  EXPECT_TRUE(wait_until([] { return enabled(kKernels); })) << "it stays, so capture goes on";
+}
+
 // What its callbacks need is held while it calls CUPTI: a wait in the hooks could be for ever.
 TEST_F(Coexistence, ProfilerThatHoldsItsLockWhileItCallsIsNotHeldUpForEver) {
   begin();

@@ -5,8 +5,10 @@
 #include "profile/capture/cuda/devices.h"
 #include "profile/capture/session/session.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <pthread.h>
 #include <thread>
@@ -40,6 +42,7 @@ constexpr CUpti_ActivityKind kOnRequest = CUPTI_ACTIVITY_KIND_CONTEXT;
 constexpr std::uint32_t kBuffersPerThread = 130000;
 constexpr int kPatience = 20;  // milliseconds
 constexpr int kSilences = 3;   // of CUPTI, until another client is assumed to have taken it over
+constexpr std::int64_t kLeaveNs = 60'000'000'000;  // for Kineto to shut CUPTI down
 
 // That CUPTI called back on this thread; that this thread has a turn.
 thread_local bool called_back = false, with_turn = false;
@@ -272,8 +275,9 @@ void Ownership::account_client_time() {
 
 bool Ownership::client_is_idle() const {
   if (owner_ != Owner::kClient) return false;
+  const std::int64_t patience = client_leaves_ ? std::max(grace_ns_, kLeaveNs) : grace_ns_;
   const std::lock_guard<std::mutex> clients(clients_mutex_);
-  return client_kinds_.empty() && monotonic_ns() - last_client_call_ns_ >= grace_ns_;
+  return client_kinds_.empty() && monotonic_ns() - last_client_call_ns_ >= patience;
 }
 
 // Records of a known client that still arrive have no meaning.
@@ -365,6 +369,9 @@ CUptiResult Ownership::disable_for_client(const ClientKind& each) {
 CUptiResult Ownership::client_disables(CUcontext context, CUpti_ActivityKind kind) {
   const std::unique_lock<std::timed_mutex> lock = wait_for_turn();
   last_client_call_ns_ = monotonic_ns();
+  // Read on the client's thread, which may have just set it.
+  const char* const teardown = std::getenv("TEARDOWN_CUPTI");
+  client_leaves_ = teardown != nullptr && std::strcmp(teardown, "1") == 0;
   {
     const std::lock_guard<std::mutex> clients(clients_mutex_);
     client_kinds_.erase({context, kind});

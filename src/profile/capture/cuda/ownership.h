@@ -7,8 +7,9 @@
 // When a client registers or enables something, Purlin's open tier is closed on the client's
 // thread, its records are flushed and all further buffers are the client's. Purlin owns CUPTI again
 // after the client has disabled all its kinds and made no call for two seconds
-// (PURLIN_CUPTI_GRACE_MS). The hooks (cupti/hooks.h) show the client's calls. No attribute of CUPTI
-// is changed: the client would get it, too.
+// (PURLIN_CUPTI_GRACE_MS). With TEARDOWN_CUPTI=1 Kineto shuts CUPTI down at a later call of CUDA,
+// so Purlin waits for a minute. The hooks (cupti/hooks.h) show the client's calls. No attribute of
+// CUPTI is changed: the client would get it, too.
 //
 // One per process, owned by Capture; [MT].
 #pragma once
@@ -146,6 +147,7 @@ class Ownership {
   std::set<ClientKind> client_kinds_;
   std::atomic<std::int64_t> last_client_call_ns_ = 0;
   std::atomic<std::int64_t> client_since_ns_ = 0;
+  std::atomic<bool> client_leaves_ = false;  // it is about to shut CUPTI down
   std::atomic<CUpti_BuffersCallbackRequestFunc> client_requested_ = nullptr;
   std::atomic<CUpti_BuffersCallbackCompleteFunc> client_completed_ = nullptr;
 
