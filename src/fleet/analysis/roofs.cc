@@ -17,18 +17,16 @@ struct RoofSums {
   std::vector<const Problem*> problems;
 };
 
-std::string why_unknown(const Cell& cell) {
+std::string why_unknown(const Cell& cell, RoofReader& reader) {
   if (cell.shape.empty()) return "no problem shape was recorded";
-  DeviceInfo device;
-  device.name = cell.gpu;
-  if (analyze::build_ceilings(device).empty())
+  if (!reader.knows_gpu(cell))
     return fmt::format("the figures of {} are not known",
                        cell.gpu.empty() ? std::string("its GPU") : cell.gpu);
   return "no model says what work this shape is";
 }
 
 // Its problems are in order of their time, largest first.
-RoofRow row_of(const RoofSums& all, RoofsBy by) {
+RoofRow row_of(const RoofSums& all, RoofsBy by, RoofReader& reader) {
   RoofRow row;
   const Cell& first = *all.problems.front()->cell;
   row.kernel = first.kernel;
@@ -43,13 +41,12 @@ RoofRow row_of(const RoofSums& all, RoofsBy by) {
   for (const Problem* problem : all.problems) {
     const Cell& cell = *problem->cell;
     const double ns = problem->time.total_ns();
-    const analyze::Roof roof = roof_of(
-        cell, problem->time, analyze::describe_kernel(cell.raw.empty() ? cell.kernel : cell.raw));
+    const analyze::Roof roof = reader.roof_of(cell, problem->time);
     if (roof.utilization > 0) {
       known_ns += ns;
       floor_ns += ns * std::min(roof.utilization, 1.0);
     } else if (row.unknown.empty()) {
-      row.unknown = why_unknown(cell);
+      row.unknown = why_unknown(cell, reader);
     }
     if (roof.bound == analyze::Bound::kUnknown) continue;
     Bounded& bounded = bounds[roof.bound];
@@ -76,16 +73,30 @@ std::optional<double> RoofRow::headroom() const {
   return utilization ? std::optional(1 - *utilization) : std::nullopt;
 }
 
-analyze::Roof roof_of(const Cell& cell, const Sketch& time, const analyze::KernelName& name) {
-  DeviceInfo device;
-  device.name = cell.gpu;
-  const analyze::Ceilings ceilings = analyze::build_ceilings(device);
-  analyze::RoofSum sum(device, ceilings);
+const analyze::KernelName& RoofReader::name_of(const Cell& cell) {
+  const std::string& raw = cell.raw.empty() ? cell.kernel : cell.raw;
+  const auto found = names_.find(raw);
+  return found != names_.end() ? found->second
+                               : names_.emplace(raw, analyze::describe_kernel(raw)).first->second;
+}
+
+const RoofReader::Gpu& RoofReader::gpu_of(const Cell& cell) {
+  const auto found = gpus_.find(cell.gpu);
+  if (found != gpus_.end()) return found->second;
+  Gpu& gpu = gpus_[cell.gpu];
+  gpu.device.name = cell.gpu;
+  gpu.ceilings = analyze::build_ceilings(gpu.device);
+  return gpu;
+}
+
+analyze::Roof RoofReader::roof_of(const Cell& cell, const Sketch& time) {
+  const Gpu& gpu = gpu_of(cell);
+  analyze::RoofSum sum(gpu.device, gpu.ceilings);
   KernelRow row;
   row.name = cell.raw.empty() ? cell.kernel : cell.raw;
   row.op = cell.op, row.shape = cell.shape, row.dtype = cell.dtype;
   row.duration = time;
-  sum.add(row, name);
+  sum.add(row, name_of(cell));
   return sum.roof();
 }
 
@@ -103,11 +114,12 @@ std::vector<RoofRow> find_roofs(const std::vector<Cell>& cells, RoofsBy by, std:
                    [](const RoofSums* a, const RoofSums* b) { return a->ns > b->ns; });
   if (order.size() > limit) order.resize(limit);
   std::vector<RoofRow> rows;
+  RoofReader reader;
   for (RoofSums* one : order) {
     std::stable_sort(
         one->problems.begin(), one->problems.end(),
         [](const Problem* a, const Problem* b) { return a->time.total_ns() > b->time.total_ns(); });
-    rows.push_back(row_of(*one, by));
+    rows.push_back(row_of(*one, by, reader));
   }
   return rows;
 }

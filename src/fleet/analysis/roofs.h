@@ -2,7 +2,7 @@
 // Roofs: how near the fleet's kernels come to what their GPUs can do, by the problem shapes, data
 // types and GPU models of the records. A part that lacks one of them is unknown, never 0.
 //
-// Pure functions over plain types, safe on any thread. Cannot fail.
+// Functions are pure, and safe on any thread. A RoofReader is for one thread. Neither can fail.
 #pragma once
 
 #include "analyze/kernel_name/kernel_name.h"
@@ -10,14 +10,31 @@
 #include "fleet/analysis/cells.h"
 
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace purlin::fleet::analysis {
 
-// Of all launches of `time`, with the shape, type and GPU model of the cell.
-analyze::Roof roof_of(const Cell& cell, const Sketch& time, const analyze::KernelName& name);
+// Reads each name of a kernel and the figures of each GPU once, as both cost more than a roof.
+class RoofReader {
+ public:
+  // Of all launches of `time`, with the shape, type and GPU model of the cell.
+  analyze::Roof roof_of(const Cell& cell, const Sketch& time);
+  const analyze::KernelName& name_of(const Cell& cell);
+  bool knows_gpu(const Cell& cell) { return !gpu_of(cell).ceilings.empty(); }
+
+ private:
+  struct Gpu {
+    DeviceInfo device;
+    analyze::Ceilings ceilings;
+  };
+  const Gpu& gpu_of(const Cell& cell);
+
+  std::map<std::string, analyze::KernelName> names_;
+  std::map<std::string, Gpu> gpus_;
+};
 
 // A kernel, or one of its shapes and types on one model of GPU.
 struct RoofRow {

@@ -108,10 +108,10 @@ std::vector<analysis::Known> known_facts(const std::vector<analysis::Cell>& cell
   if (order.size() > limit) order.resize(limit);
   const TimesByPlace times = times_by_place(measured, driver);
   std::vector<analysis::Known> facts;
+  analysis::RoofReader roofs;
   for (const analysis::Problem* problem : order) {
     const analysis::Cell& cell = *problem->cell;
-    const analyze::KernelName name =
-        analyze::describe_kernel(cell.raw.empty() ? cell.kernel : cell.raw);
+    const analyze::KernelName& name = roofs.name_of(cell);
     analysis::Known known{cell.kernel, cell.shape, cell.dtype, cell.gpu, {}, {}, false};
     const std::string dtype = cell.dtype.empty() ? std::string(name.dtype) : cell.dtype;
     for (const std::string& what :
@@ -125,8 +125,7 @@ std::vector<analysis::Known> known_facts(const std::vector<analysis::Cell>& cell
       known.stale = !found->second.current;
       break;
     }
-    const double utilization =
-        known.best_ns ? 0 : analysis::roof_of(cell, problem->time, name).utilization;
+    const double utilization = known.best_ns ? 0 : roofs.roof_of(cell, problem->time).utilization;
     if (utilization > 0) known.roof_utilization = std::min(utilization, 1.0);
     if (known.best_ns || known.roof_utilization) facts.push_back(std::move(known));
   }
