@@ -8,16 +8,13 @@
 #include "blobs/s3_xml.h"
 #include "cache/share/exchange.h"
 #include "cache/share/share_index.h"
+#include "require.h"
 
 #include <cstdlib>
 
 using namespace purlin::cache;
 
 namespace {
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 void check_bundle(std::string_view bytes) {
   const auto bundle = read_records(bytes, nullptr);

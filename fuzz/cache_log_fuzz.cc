@@ -6,16 +6,13 @@
 #include "cache/entry/entry.h"
 #include "cache/store/cache_record.h"
 #include "cache/store/record_log.h"
+#include "require.h"
 
 #include <cstdlib>
 
 using namespace purlin::cache;
 
 namespace {
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 void check_entry(std::string_view payload) {
   const auto json = purlin::Json::parse(payload);

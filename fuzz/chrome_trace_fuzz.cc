@@ -2,6 +2,7 @@
 // The importer of Chrome traces: bytes as they come, and the same as events of a PyTorch trace, so
 // that the linking of calls, ops and kernels is reached. Bounds are small; every index must hold.
 #include "profile/import/chrome/trace.h"
+#include "require.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -11,10 +12,6 @@
 #include <string_view>
 
 namespace {
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 void try_import(std::string_view text) {
   purlin::profile::ImportOptions options;

@@ -8,6 +8,7 @@
 #include "guard/suite/baseline.h"
 #include "guard/suite/suite.h"
 #include "measure/output/benchmark_output.h"
+#include "require.h"
 
 #include <cmath>
 #include <cstddef>
@@ -21,10 +22,6 @@
 namespace {
 
 using namespace purlin;
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 void try_output(std::string_view text, OutputFormat format) {
   OutputRules rules;

@@ -3,6 +3,7 @@
 // with a method, a target, one Host and the body that its head announced, and the next client is
 // served. The first byte says into how many pieces the bytes are sent.
 #include "fleet/http_server.h"
+#include "require.h"
 
 #include <arpa/inet.h>
 #include <cstdint>
@@ -15,10 +16,6 @@
 namespace {
 
 using namespace purlin::fleet;
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 class Judge : public HttpHandler {
  public:

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "guard/report/report.h"
+#include "require.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -17,10 +18,6 @@
 namespace {
 
 using namespace purlin;
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 void require_shown(std::string_view text, std::string_view but) {
   while (!text.empty()) {

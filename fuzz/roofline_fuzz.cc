@@ -4,6 +4,7 @@
 #include "analyze/report/supplement.h"
 #include "analyze/roofline/roofline.h"
 #include "base/text.h"
+#include "require.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,10 +13,6 @@
 #include <string_view>
 
 namespace {
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 std::uint32_t number(const std::string& text) {
   return static_cast<std::uint32_t>(purlin::parse_int(text).value_or(1));

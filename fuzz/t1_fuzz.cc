@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                  [](const std::string&) -> Result<std::string> { return std::string(); });
     if (!spec.is_ok()) continue;
     const DeviceInfo device;
-    const Scope scope = config_scope(*spec, spec->problem, default_config(*spec), device);
+    const purlin::Scope scope = config_scope(*spec, spec->problem, default_config(*spec), device);
     (void)check_constraints(*spec, scope).is_ok();
     (void)resolve_launch(spec->launch, scope, device).is_ok();
     (void)resolve_launch(spec->reference.launch, scope, device).is_ok();
