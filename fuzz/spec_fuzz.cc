@@ -12,7 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       text, "fuzz.toml", [](const std::string&) -> Result<std::string> { return std::string(); });
   if (!spec.is_ok()) return 0;
   const DeviceInfo device;
-  const Scope scope = config_scope(*spec, spec->problem, default_config(*spec), device);
+  const purlin::Scope scope = config_scope(*spec, spec->problem, default_config(*spec), device);
   (void)check_constraints(*spec, scope).is_ok();
   (void)resolve_launch(spec->launch, scope, device).is_ok();
   (void)spec->source_hash("cuda");

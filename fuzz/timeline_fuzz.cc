@@ -13,9 +13,9 @@ using namespace purlin;
 
 namespace {
 
-class Input {
+class TimelineBytes {
  public:
-  Input(const std::uint8_t* data, std::size_t size) : data_(data), size_(size) {}
+  TimelineBytes(const std::uint8_t* data, std::size_t size) : data_(data), size_(size) {}
   bool empty() const { return size_ == 0; }
   template <class T>
   T take() {
@@ -42,7 +42,7 @@ class Input {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  Input input(data, size);
+  TimelineBytes input(data, size);
   Profile profile;
   profile.environment.devices.resize(2);
   profile.processes.resize(2);
