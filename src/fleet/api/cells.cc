@@ -16,11 +16,19 @@ const std::vector<Dimension>& all_dimensions() {
   return kAll;
 }
 
-}  // namespace
+// Both questions begin with the same six dimensions.
+void take_problem(std::vector<std::string>& values, analysis::Cell& cell) {
+  cell.kernel = std::move(values[0]);
+  cell.shape = std::move(values[1]);
+  cell.dtype = std::move(values[2]);
+  cell.gpu = std::move(values[3]);
+  cell.op = std::move(values[4]);
+  cell.role = std::move(values[5]);
+}
 
-Result<std::vector<analysis::Cell>> read_cells(store::Reader& reader, const store::Filter& filter,
-                                               store::Step step) {
-  PURLIN_ASSIGN(std::vector<store::Cell> from, reader.cells(filter, all_dimensions(), step));
+template <class Rest>
+Result<std::vector<analysis::Cell>> to_cells(std::vector<store::Cell> from, std::size_t dimensions,
+                                             const Rest& take_rest) {
   if (from.size() > kMaxCells)
     return error(Code::kInvalid,
                  "this selects {} cells, over {}: give a shorter time, or a kernel, model or job",
@@ -28,25 +36,30 @@ Result<std::vector<analysis::Cell>> read_cells(store::Reader& reader, const stor
   std::vector<analysis::Cell> cells;
   cells.reserve(from.size());
   for (store::Cell& one : from) {
-    std::vector<std::string>& values = one.values;
-    if (values.size() != all_dimensions().size())
+    if (one.values.size() != dimensions)
       return error(Code::kCorrupt, "the store gave another number of dimensions than was asked");
     analysis::Cell& cell = cells.emplace_back();
-    cell.kernel = std::move(values[0]);
-    cell.shape = std::move(values[1]);
-    cell.dtype = std::move(values[2]);
-    cell.gpu = std::move(values[3]);
-    cell.op = std::move(values[4]);
-    cell.role = std::move(values[5]);
-    cell.build = std::move(values[6]);
-    cell.driver = std::move(values[7]);
-    cell.runtime = std::move(values[8]);
-    cell.node = std::move(values[9]);
-    cell.device = std::move(values[10]);
-    cell.begin_ns = one.begin_ns;
+    take_problem(one.values, cell);
+    take_rest(one, cell);
     cell.time = std::move(one.duration);
   }
   return cells;
+}
+
+}  // namespace
+
+Result<std::vector<analysis::Cell>> read_cells(store::Reader& reader, const store::Filter& filter,
+                                               store::Step step) {
+  PURLIN_ASSIGN(std::vector<store::Cell> from, reader.cells(filter, all_dimensions(), step));
+  return to_cells(std::move(from), all_dimensions().size(),
+                  [](store::Cell& one, analysis::Cell& cell) {
+                    cell.build = std::move(one.values[6]);
+                    cell.driver = std::move(one.values[7]);
+                    cell.runtime = std::move(one.values[8]);
+                    cell.node = std::move(one.values[9]);
+                    cell.device = std::move(one.values[10]);
+                    cell.begin_ns = one.begin_ns;
+                  });
 }
 
 Result<std::vector<analysis::Cell>> read_totals(store::Reader& reader,
@@ -55,23 +68,9 @@ Result<std::vector<analysis::Cell>> read_totals(store::Reader& reader,
       Dimension::kKernel, Dimension::kShape, Dimension::kDtype, Dimension::kModel,
       Dimension::kOp,     Dimension::kRole,  Dimension::kRaw};
   PURLIN_ASSIGN(std::vector<store::Cell> from, reader.cells(filter, kBy));
-  std::vector<analysis::Cell> cells;
-  cells.reserve(from.size());
-  for (store::Cell& one : from) {
-    std::vector<std::string>& values = one.values;
-    if (values.size() != kBy.size())
-      return error(Code::kCorrupt, "the store gave another number of dimensions than was asked");
-    analysis::Cell& cell = cells.emplace_back();
-    cell.kernel = std::move(values[0]);
-    cell.shape = std::move(values[1]);
-    cell.dtype = std::move(values[2]);
-    cell.gpu = std::move(values[3]);
-    cell.op = std::move(values[4]);
-    cell.role = std::move(values[5]);
-    cell.raw = std::move(values[6]);
-    cell.time = std::move(one.duration);
-  }
-  return cells;
+  return to_cells(std::move(from), kBy.size(), [](store::Cell& one, analysis::Cell& cell) {
+    cell.raw = std::move(one.values[6]);
+  });
 }
 
 Result<std::vector<analysis::CoverageCell>> read_coverage(store::Reader& reader,
