@@ -57,8 +57,8 @@ class TuneCommand : public Command {
             "worker process that may crash or hang without harm. The fastest configs and the "
             "default are measured again in turns. The winner goes to the cache. A winner of "
             "an earlier session is confirmed instead (--fresh searches).\n\nAfter an "
-            "interruption (Ctrl-C, kill, power), the same command continues the session. A second "
-            "Ctrl-C ends at once.",
+            "interruption (Ctrl-C, kill, power), the same command continues the session. "
+            "Another Ctrl-C, a second later, ends at once.",
         .more =
             "--transfer reads files of Kernel Tuner, T4, KTT and Kernel Launcher (wisdom), and "
             "documents of `purlin tune --json`.",
