@@ -105,7 +105,9 @@ expect_json report.json "all(abs(k['count'] - 50) < 1e-6 for k in $rows.values()
 expect_json report.json "abs($rows['M=8,N=16,K=300']['total_ns'] / $rows['M=8,N=16,K=100']['total_ns'] - 3) < 0.05"
 expect_json report.json "abs(sum(k['count'] for k in d['kernels'] if k['name'] == 'scale') - 100) < 1e-6"
 expect_json report.json "any(k['name'] == 'only_in_trace' and k['op'] == 'aten::relu' for k in d['kernels'])"
-expect_json report.json "len(d['timeline']['steps']) == 10 and d['timeline']['steps_from'] == 'ranges'"
+# All of them: on a busy machine a first step may be long, which the steady phase leaves out.
+purlin report a.plprof --phase all --json >all.json
+expect_json all.json "len(d['timeline']['steps']) == 10 and d['timeline']['steps_from'] == 'ranges'"
 expect_json report.json "d['coverage']['overhead_ns'] > 0 and d['source'] == 'purlin'"
 has_note torch_trace "recorded 10 steps ("
 has_note torch_step "a step took"
