@@ -30,6 +30,12 @@ void share_of_unit(const Unit& unit, Intervention& one) {
       {share(saved.low, base.low), share(saved.mid, base.mid), share(saved.high, base.high)}, 1);
 }
 
+void pay_instead(const Unit& unit, Intervention& one) {
+  if (one.instead_ns <= 0 || unit.baseline_ns.mid <= 0) return;
+  one.saved_ns.low -= one.instead_ns;
+  one.saved_share.low -= one.instead_ns / unit.baseline_ns.mid;
+}
+
 }  // namespace
 
 std::vector<std::uint32_t> Facts::profile_rows(std::size_t row) const {
@@ -47,13 +53,14 @@ void add_savings(const Facts& facts, std::vector<Intervention>& interventions) {
     if (one.change.empty() || replayer == nullptr) {
       one.estimate = "kernels";
       share_of_unit(facts.unit, one);
-      continue;
+    } else {
+      one.estimate = "replay";
+      const Saving saving = replayer->saving(one.change);
+      one.saved_share = saving.share;
+      one.saved_ns = saving.ns * scale;
+      one.confidence = lowered(one.confidence, replayer->quality().lower_confidence);
     }
-    one.estimate = "replay";
-    const Saving saving = replayer->saving(one.change);
-    one.saved_share = saving.share;
-    one.saved_ns = saving.ns * scale;
-    one.confidence = lowered(one.confidence, replayer->quality().lower_confidence);
+    pay_instead(facts.unit, one);
   }
 }
 

@@ -56,6 +56,13 @@ class Hindrances {
     add_calls(found, reasons);
     return join(reasons, "; ");
   }
+  // 0 without copies, or where more than them is in the way.
+  int between_copies(const Repetition& found) const {
+    const std::size_t copies = copies_in_a_round(found);
+    std::vector<std::string> others;
+    add_shapes(found, others);
+    return copies > 0 && others.empty() ? static_cast<int>(found.period / copies) - 1 : 0;
+  }
 
  private:
   const Activity& at(std::size_t position) const {
@@ -81,7 +88,7 @@ class Hindrances {
     return !(rows[a.row].launch == rows[b.row].launch) || rows[a.row].shape != rows[b.row].shape;
   }
 
-  void add_copies(const Repetition& found, std::vector<std::string>& reasons) const {
+  std::size_t copies_in_a_round(const Repetition& found) const {
     std::size_t count = 0;
     for (std::size_t i = found.begin; i < found.begin + found.period; ++i) {
       const Activity& activity = at(i);
@@ -89,6 +96,10 @@ class Hindrances {
           copy_direction(profile_.copies[activity.row].kind) == "d2h")
         ++count;
     }
+    return count;
+  }
+  void add_copies(const Repetition& found, std::vector<std::string>& reasons) const {
+    const std::size_t count = copies_in_a_round(found);
     if (count > 0)
       reasons.push_back(fmt::format("{} to the host in a round", counted(count, "memcpy")));
   }
@@ -199,7 +210,10 @@ std::vector<FoundSequence> find_sequences(const Profile& profile,
       for (std::size_t i = 0; i < std::min(found.period, kNamesKept); ++i)
         sequence.kernels.push_back(token_of.name(at(found.begin + i)));
     }
-    if (sequence.hindrance.empty()) sequence.hindrance = hindrances.of(found);
+    if (sequence.hindrance.empty()) {
+      sequence.hindrance = hindrances.of(found);
+      sequence.between_copies = hindrances.between_copies(found);
+    }
     std::size_t nodes = 0;
     std::int64_t end = begin_of(at(found.begin));
     for (std::size_t i = found.begin; i < found.end(); ++i) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Margins: by how much the models of a kind of rule missed measured pairs, beyond their own
-// intervals. Each interval is widened by its kind's margin, so that 85 % of the pairs that were
-// seen lie inside: conformal quantiles (bench/advice_pairs/margins.py). A user's own outcomes
-// replace them (outcome.h). Pure functions.
+// Margins: how the models of a kind of rule missed measured pairs. Each interval is corrected by
+// its kind's margin, so that 90 % of the pairs that were seen lie inside: conformal quantiles,
+// checked by leaving out one set of pairs at a time (bench/advice_pairs/margins.py). A user's own
+// outcomes replace them (outcome.h). Pure functions.
 #pragma once
 
 #include "analyze/replay/scenario.h"
@@ -11,8 +11,9 @@
 
 namespace purlin::analyze {
 
-struct Margin {  // shares of the step
-  double below = 0, above = 0;
+struct Margin {
+  double kept = 1;              // of the distance from the middle to a low end above 0
+  double below = 0, above = 0;  // shares of the step
 };
 Margin margin_of(std::string_view rule);
 

@@ -3,6 +3,7 @@
 
 #include "analyze/timeline/device_sweep.h"
 #include "analyze/timeline/host.h"
+#include "model/profile/copy_kind.h"
 
 #include <fmt/format.h>
 
@@ -32,6 +33,10 @@ class CaptureFinder {
 
  private:
   const Activity& at(std::uint32_t index) const { return timeline_.activities[index]; }
+  bool goes_to_host(const Activity& activity) const {
+    return activity.kind == ActivityKind::kCopy && activity.row < facts_.profile->copies.size() &&
+           copy_direction(facts_.profile->copies[activity.row].kind) == "d2h";
+  }
 
   bool in_sequence(const Activity& activity) const {
     if (activity.device != sequence_.device || activity.process != sequence_.process ||
@@ -64,10 +69,16 @@ class CaptureFinder {
     const bool by_step = facts_.unit.kind == "step";
     const auto period = static_cast<std::size_t>(std::max(1, sequence_.length));
     std::size_t before = 0, count = 0;
+    bool cut = true;
     for (std::uint32_t i = 0; i < timeline_.activities.size(); ++i) {
       if (!in_sequence(at(i))) continue;
       const std::size_t now = by_step ? step_of(at(i)) : count++ / period;
-      if (out_.groups.empty() || now != before) out_.groups.emplace_back();
+      if (sequence_.between_copies > 0 && goes_to_host(at(i))) {
+        cut = true;  // a graph ends before it
+        continue;
+      }
+      if (cut || now != before) out_.groups.emplace_back();
+      cut = false;
       out_.groups.back().push_back(i);
       before = now;
     }

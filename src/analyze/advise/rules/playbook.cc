@@ -10,7 +10,7 @@ std::span<const Rule* const> playbook() {
       &kReuseRule,     &kBatchRule,   &kCastRule,       &kEpilogueRule,  &kFusionRule,
       &kLayoutRule,    &kAlignRule,   &kGatherRule,     &kGridRule,      &kQuantizeRule,
       &kDoubleRule,    &kShortenRule, &kAllocationRule, &kRoundTripRule, &kPersistentRule,
-      &kCounterRule,   &kCompileRule};
+      &kCounterRule,   &kCompileRule, &kAtomicsRule};
   return kRules;
 }
 

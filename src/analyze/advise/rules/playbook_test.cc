@@ -282,7 +282,7 @@ TEST(Playbook, ATableIsMadeOnce) {
   };
   const Interval3 share = share_of(advice_of("n=8388608,inputs=2"), "reuse_result");
   EXPECT_NEAR(share.mid, 0.4 * 11 / 12, 0.02);  // between 5 of 6 and all
-  EXPECT_LT(share.low, 0.6 * 0.4 * 5 / 6);
+  EXPECT_LT(share.low, 0.4 * 5 / 6);
   EXPECT_EQ(find(advice_of("n=8388608,inputs=1"), "reuse_result"), nullptr);
 }
 

@@ -228,7 +228,7 @@ class RoundTrips {
     const double again = in_one_unit(facts_, walk_.duration(work));
     if (again < kLeastHandled * facts_.unit.baseline_ns.mid) return;
     Intervention out = from_remedy(kRoundTrip, kSentAgain);
-    remove_launches(walk_, work, {0, 0.6, 1}, out);
+    remove_launches(walk_, work, {0, 0.75, 1}, out);
     out.evidence.push_back(
         {"copies of one size to the device, several times in each step",
          fmt::format("{}{}, {}",

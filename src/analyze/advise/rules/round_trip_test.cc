@@ -64,7 +64,7 @@ TEST(RoundTrip, OneSizeSentAgainInEachStep) {
   const Intervention* one = find(advice, "keep_on_device");
   ASSERT_NE(one, nullptr);
   EXPECT_EQ(one->title, "Send the array once, before the loop");
-  EXPECT_NEAR(one->saved_share.mid, 0.6 * 0.8, 0.03);
+  EXPECT_NEAR(one->saved_share.mid, 0.75 * 0.8, 0.03);
   EXPECT_EQ(one->saved_share.low, 0);
   EXPECT_EQ(one->confidence, "D");
   EXPECT_EQ(find(sent(1, 16 << 20), "keep_on_device"), nullptr);  // the input of a step

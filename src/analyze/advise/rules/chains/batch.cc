@@ -2,6 +2,7 @@
 // Small products launched one by one: vectors times a matrix, one after the other, read the matrix
 // each time; products too small for the device leave most of it idle. One batched product does
 // both at once.
+#include "analyze/advise/rules/loop.h"
 #include "analyze/advise/rules/playbook.h"
 #include "analyze/advise/rules/pricing.h"
 #include "analyze/text/layout.h"
@@ -11,6 +12,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace purlin::analyze {
@@ -35,12 +37,13 @@ constexpr Remedy kBatch = {
 constexpr std::string_view kSlicing[] = {"aten::unbind", "aten::split", "aten::chunk"};
 constexpr std::size_t kFewest = 4;
 constexpr double kSmallProduct = 30'000;  // ns
+constexpr double kUnsizedRound = 0.3;     // of a round's time, where the sizes are not known
 constexpr double kVectors = 16;           // rows that still count as vectors
 constexpr std::size_t kManyAlike = 8;     // vectors in a row: rarely of different matrices
 
 class Batch {
  public:
-  Batch(Walk& walk, Advice& advice) : walk_(walk), advice_(advice), chains_(walk) {}
+  Batch(Walk& walk, Advice& advice) : walk_(walk), advice_(advice), chains_(walk), rounds_(walk) {}
 
   void run() {
     for (const Launches& run : walk_.runs()) {
@@ -53,6 +56,12 @@ class Batch {
       }
     }
     for (const Chain* chain : chains_.all()) estimate(*chain);
+    for (const Loop& loop : find_loops(walk_.facts()))
+      if (loop.period > 1 && has_small_products(loop) && rounds_are_independent(walk_, loop)) {
+        rounds_.add(loop.launches);
+        periods_[loop.launches.size()] = loop.period;
+      }
+    for (const Chain* chain : rounds_.all()) estimate_rounds(*chain);
   }
 
  private:
@@ -63,6 +72,11 @@ class Batch {
   bool small(std::uint32_t activity) const {
     return walk_.touch(activity).kind == TouchKind::kProduct && !walk_.taken(activity) &&
            walk_.stat(activity).duration.mean_ns() < kSmallProduct;
+  }
+  bool has_small_products(const Loop& loop) const {
+    return std::any_of(loop.launches.begin(),
+                       loop.launches.begin() + static_cast<std::ptrdiff_t>(loop.period),
+                       [&](std::uint32_t one) { return small(one); });
   }
   void keep(std::span<const std::uint32_t> group) {
     walk_.take(group);
@@ -141,9 +155,48 @@ class Batch {
     advice_.interventions.push_back(std::move(out));
   }
 
+  // `rounds` launches of one kernel as one: at least as long as one of them.
+  double batched(const Chain& chain, std::size_t at, double rounds, double compute,
+                 double memory) const {
+    const Facts& facts = walk_.facts();
+    const Touch& touch = walk_.row_touch(chain.rows[at]);
+    const KernelStat& kernel = facts.rows.kernels[facts.row_of[chain.rows[at]]];
+    const double ns = kernel.duration.mean_ns();
+    const Peaks peaks = peaks_of(facts, kernel, kernel.dtype);
+    if (touch.bytes() <= 0 || peaks.bandwidth <= 0) return ns * (1 + kUnsizedRound * (rounds - 1));
+    const double flops = touch.kind == TouchKind::kProduct ? touch.flops() : 0;
+    return std::clamp(roof_ns(peaks, rounds * flops, rounds * touch.bytes(), compute, memory), ns,
+                      rounds * ns);
+  }
+  // Rounds of several kernels, each on its own data: an ensemble, experts, heads with layers.
+  void estimate_rounds(const Chain& chain) {
+    const std::size_t period = periods_.at(chain.rows.size());
+    const double rounds = static_cast<double>(chain.rows.size()) / static_cast<double>(period);
+    Interval3 after;
+    for (std::size_t i = 0; i < period; ++i)
+      after = after + Interval3{batched(chain, i, rounds, 0.2, 0.4),
+                                batched(chain, i, rounds, 0.4, 0.6),
+                                batched(chain, i, rounds, 0.7, 0.9)};
+    Intervention out = from_remedy(kBatch);
+    become(walk_.facts(), chain, after, static_cast<double>(period), out);
+    name_kernels(walk_.facts(),
+                 {chain.rows.begin(), chain.rows.begin() + static_cast<std::ptrdiff_t>(period)},
+                 out);
+    out.evidence.push_back(
+        {"rounds of equal kernels with small products, none of which reads an earlier one's result",
+         fmt::format("{:.0f} rounds of {}, {} together, {}", rounds,
+                     counted(static_cast<double>(period), "launch"), short_ns(chain.each_ns()),
+                     counted(chain.count(), "time")),
+         "timeline and shapes"});
+    out.assumptions.emplace_back("the rounds do not depend on one another, as their sizes suggest");
+    out.confidence = "C";
+    advice_.interventions.push_back(std::move(out));
+  }
+
   Walk& walk_;
   Advice& advice_;
-  Chains chains_;
+  Chains chains_, rounds_;
+  std::map<std::size_t, std::size_t> periods_;  // by the launches of a loop
 };
 
 }  // namespace

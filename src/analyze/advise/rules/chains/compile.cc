@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <span>
 
@@ -44,6 +45,8 @@ constexpr double kMostBreaks = 2;  // a step: a loss that is read at its end is 
 // Of the traffic between two kernels of a group, what goes: its reads; and what is written for the
 // backward pass stays.
 constexpr Interval3 kWriteGone = {0, 0.6, 1}, kReadGone = {0.5, 1, 1};
+// Of what has the size of a tensor that the group holds already, so that it may be that one.
+constexpr Interval3 kPerhapsGone = {0, 0.5, 1};
 // Of the time, where the shape is not known; and of launches that do not fill the device.
 constexpr Interval3 kUnknownShape = {0.95, 0.5, 0.15}, kFewBlocks = {1, 0.9, 0.5};
 constexpr std::size_t kInOneKernel = 16;  // launches at most, that become one
@@ -132,8 +135,13 @@ class Compile {
       joins = joins || touch.kind != TouchKind::kPointwise || (i > 0 && touch.inputs >= 2);
     }
     if (distinct.size() < 2 || (distinct.size() == 2 && !joins)) return;
-    for (std::size_t at = 0; at + 1 < launches.size(); at += kInOneKernel)
-      chains_.add(launches.subspan(at, std::min(kInOneKernel, launches.size() - at)));
+    for (std::size_t at = 0; at + 1 < launches.size();) {
+      const std::size_t left = launches.size() - at;
+      // None stays alone.
+      const std::size_t size = left == kInOneKernel + 1 ? left : std::min(kInOneKernel, left);
+      chains_.add(launches.subspan(at, size));
+      at += size;
+    }
   }
 
   // What is left of a group's time in each scenario: its traffic without what goes from one kernel
@@ -156,12 +164,14 @@ class Compile {
       const double read =
           i > 0 && passes(chain, i - 1) ? std::min(touch.n * touch.in_size, touch.read) : 0;
       const double written = passes(chain, i) ? touch.written : 0;
-      const auto moved = [&](double reads, double writes) {
-        return touch.bytes() - read * reads - written * writes;
+      const double perhaps =
+          read_before(chain, i, touch.read - read) + (written > 0 ? 0 : read_later(chain, i));
+      const auto moved = [&](double reads, double writes, double held) {
+        return touch.bytes() - read * reads - written * writes - perhaps * held;
       };
-      as_fast_ns += moved(kReadGone.low, kWriteGone.low) / touch.bytes() * ns;
-      fused_bytes += moved(kReadGone.mid, kWriteGone.mid);
-      fewest_bytes += moved(kReadGone.high, kWriteGone.high);
+      as_fast_ns += moved(kReadGone.low, kWriteGone.low, kPerhapsGone.low) / touch.bytes() * ns;
+      fused_bytes += moved(kReadGone.mid, kWriteGone.mid, kPerhapsGone.mid);
+      fewest_bytes += moved(kReadGone.high, kWriteGone.high, kPerhapsGone.high);
     }
     const KernelStat& first = facts_.rows.kernels[facts_.row_of[chain.rows.front()]];
     const double bandwidth = facts_.bandwidth_of(first);
@@ -171,6 +181,24 @@ class Compile {
     };
     return left + Interval3{as_fast_ns, at(fused_bytes, kCompiledMemory),
                             at(fewest_bytes, facts_.targets.memory)};
+  }
+  // Of `read` bytes, what an earlier kernel of the group has read or written, by its size.
+  double read_before(const Chain& chain, std::size_t at, double read) const {
+    const Touch& touch = walk_.row_touch(chain.rows[at]);
+    const double one = touch.n * touch.in_size;
+    for (std::size_t i = 0; i < at; ++i)
+      if (const Touch& known = walk_.row_touch(chain.rows[i]); known.light() && known.n == touch.n)
+        return std::floor(read / one) * one;
+    return 0;
+  }
+  // What a kernel of several inputs, further on in the group, may read.
+  double read_later(const Chain& chain, std::size_t at) const {
+    const Touch& touch = walk_.row_touch(chain.rows[at]);
+    for (std::size_t i = at + 2; i < chain.rows.size(); ++i)
+      if (const Touch& next = walk_.row_touch(chain.rows[i]);
+          next.kind == TouchKind::kPointwise && next.inputs >= 2 && next.n == touch.out)
+        return touch.written;
+    return 0;
   }
   // Another grid is another change.
   bool few_blocks(const KernelRow& row) const {

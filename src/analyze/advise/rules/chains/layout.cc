@@ -56,6 +56,17 @@ bool norm_over_planes(const KernelStat& kernel) {
   return has("batch_norm") && !between_layouts(kernel) && !has("channels_last") && !has("cudnn");
 }
 
+// A depthwise convolution of cuDNN or PyTorch, channel by channel.
+bool over_planes(const KernelStat& kernel) {
+  const std::string& name = kernel.name.full;
+  return name.find("c1_k1_nchw") != std::string::npos ||
+         name.find("conv_depthwise2d_forward") != std::string::npos;
+}
+// PyTorch's kernel for operands that are broadcast or strided.
+bool general(const KernelStat& kernel) {
+  return kernel.name.family == "pytorch" && starts_with(kernel.name.brief, "elementwise ");
+}
+
 // What such a norm gains: shares of its time.
 Interval3 norm_gain(const KernelStat& kernel) {
   const double reached = kernel.roof.utilization;
@@ -72,7 +83,10 @@ class Layouts {
     if (walk_.runs().empty()) return rows();
     for (const Launches& run : walk_.runs())
       for (const std::uint32_t activity : run) place(activity);
-    if (!conversions_.empty()) channels();
+    if (!conversions_.empty())
+      channels();
+    else if (!in_planes_.empty())
+      planes();
     within_device();
     if (!clones_.empty() || !casts_.empty() || !within_.empty()) copies();
   }
@@ -82,6 +96,8 @@ class Layouts {
     const KernelStat& kernel = walk_.stat(activity);
     const std::string_view c = kernel.name.op_class;
     if (c == "conv") convolutions_ += walk_.duration(activity);
+    if (c == "conv" && over_planes(kernel)) in_planes_.push_back(activity);
+    if (c != "conv" && !in_planes_.empty() && general(kernel)) slow_.push_back(activity);
     const bool copy = c == "copy" || c == "layout";
     const Touch& touch = walk_.touch(activity);
     const bool clone = copy && touch.kind == TouchKind::kPointwise && touch.read == touch.written;
@@ -169,6 +185,25 @@ class Layouts {
     advice_.interventions.push_back(std::move(out));
   }
 
+  // Convolutions that compute in planes need no conversion, but their biases are strided.
+  void planes() {
+    Intervention out = from_remedy(kLayout[0]);
+    for (const Launches* work : {&in_planes_, &slow_})
+      remove_launches(walk_, *work, kConvolutionGain, out);
+    for (const std::uint32_t activity : in_planes_) name_kernel(walk_.stat(activity), out);
+    out.evidence.push_back(
+        {"convolutions that compute in planes", time_of(in_planes_), "kernel name"});
+    if (!slow_.empty())
+      out.evidence.push_back(
+          {"pointwise kernels of the general variant after them", time_of(slow_), "kernel name"});
+    out.assumptions.push_back(fmt::format(
+        "both gain {:.0f}% to {:.0f}% of their time, a prior: some such convolutions are slower "
+        "with channels last",
+        100 * kConvolutionGain.low, 100 * kConvolutionGain.high));
+    out.confidence = "D";
+    advice_.interventions.push_back(std::move(out));
+  }
+
   void norms(Intervention& out) {
     const Facts& facts = walk_.facts();
     double total = 0;
@@ -230,6 +265,7 @@ class Layouts {
   Walk& walk_;
   Advice& advice_;
   Launches conversions_, clones_, casts_, within_;
+  Launches in_planes_, slow_;
   double convolutions_ = 0, within_bytes_ = 0;
   double in_chains_ = 0;  // ns of the clones that another rule has taken
 };

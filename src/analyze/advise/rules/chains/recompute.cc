@@ -39,6 +39,10 @@ constexpr std::string_view kBackward = "autograd::engine::evaluate_function";
 // Of the host's time between the start of a node of the backward pass and the last op that it
 // computes again. It is the checkpoint's own: hooks, random states, a second graph.
 constexpr Interval3 kHostLeft = {0.5, 0.1, 0};
+// Of its other time outside of the optimizer, where a checkpoint without reentry has hooks in
+// Python for each tensor that is saved, in both passes.
+constexpr std::string_view kHooked = "_NoopSaveInputs", kOptimizer = "Optimizer.step#";
+constexpr Interval3 kHostWithoutHooks = {1, 0.7, 0.5};
 constexpr double kMuchMemory = 0.10;  // of the device's, by one step's activations
 constexpr double kMostParents = 64;
 constexpr double kBusyForward = 0.6, kIdleForward = 0.3;  // shares of the roofs
@@ -98,6 +102,17 @@ class Recompute {
       if (out.when.empty() || out.when.back().end <= begin) out.when.push_back(interval);
     return out;
   }
+  void drop_hooks(Change& change) const {
+    const Timeline& timeline = walk_.facts().profile->timeline;
+    if (std::find(timeline.names.begin(), timeline.names.end(), kHooked) == timeline.names.end())
+      return;
+    std::vector<Interval> without;
+    for (const auto& [begin, interval] : host_) without.push_back(interval);
+    for (const Range& range : timeline.ranges)
+      if (starts_with(name_in(timeline, range.name), kOptimizer))
+        without.push_back(interval_of(range));
+    scale_host(walk_.facts(), kHostWithoutHooks, without, change);
+  }
   double written(const Launches& work) const {
     double bytes = 0;
     for (const std::uint32_t activity : work) bytes += walk_.touch(activity).written;
@@ -109,6 +124,7 @@ class Recompute {
     Intervention out = from_remedy(kRecompute[0]);
     remove_launches(walk_, again_, {0.8, 1, 1}, out);
     out.change.edits.emplace_back(host_change());
+    drop_hooks(out.change);
     for (const std::uint32_t activity : again_) name_kernel(walk_.stat(activity), out);
     out.freed_bytes = -written(again_);
     out.evidence.push_back(

@@ -12,7 +12,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <string_view>
+#include <utility>
 
 namespace purlin::analyze {
 
@@ -86,7 +88,7 @@ class Reduce {
   void run() {
     for (const Launches& run : walk_.runs())
       for (std::size_t i = 0; i + 1 < run.size(); ++i) {
-        look_at(run[i], reader_after(run, i));
+        look_at(run, i);
         sorts(run, i);
       }
     for (const Chain* chain : chains_.all()) estimate(*chain);
@@ -104,7 +106,8 @@ class Reduce {
     if (const double rows = rows_selected(product, next); rows > 0) return rows;
     return reader.light() ? reader.n / (product.batch * product.columns) : 0;
   }
-  void look_at(std::uint32_t product, std::uint32_t reader) {
+  void look_at(const Launches& run, std::size_t at) {
+    const std::uint32_t product = run[at], reader = reader_after(run, at);
     const Touch &a = walk_.touch(product), &b = walk_.touch(reader);
     if (!a.multiplies() || walk_.taken(product)) return;
     const KernelStat& next = walk_.stat(reader);
@@ -119,6 +122,12 @@ class Reduce {
     const std::uint32_t pair[] = {product, reader};
     walk_.take({pair, 1});
     chains_.add(pair);
+    Launches& around = around_[{walk_.at(product).row, walk_.at(reader).row}];
+    const auto changes_layout = [&](std::size_t i) {
+      return walk_.stat(run[i]).name.op_class == "layout";
+    };
+    for (std::size_t i = at; i > 0 && changes_layout(i - 1); --i) around.push_back(run[i - 1]);
+    for (std::size_t i = at + 1; i < run.size() && changes_layout(i); ++i) around.push_back(run[i]);
   }
 
   bool sorts(std::uint32_t activity) const {
@@ -193,6 +202,16 @@ class Reduce {
             after(kSelectedCompute.high, kSelectedMemory.high)},
            1, out);
     name_kernel(kernel, out);
+    // Changes of layout next to a convolution are of its whole images.
+    if (const auto found = around_.find({chain.rows.front(), last});
+        found != around_.end() && !found->second.empty()) {
+      const double left = kept / touch.m;
+      remove_launches(walk_, found->second,
+                      {1 - std::min(1.0, 3 * left), 1 - std::min(1.0, 1.5 * left), 1 - left}, out);
+      out.evidence.push_back({"changes of layout around it, of whole images",
+                              short_ns(in_one_unit(facts, walk_.duration(found->second))),
+                              "kernel name"});
+    }
     out.evidence.push_back(
         {problem_text(kernel),
          fmt::format("{}, {} each", counted(chain.count(), "time"), short_ns(chain.each_ns())),
@@ -211,6 +230,7 @@ class Reduce {
   Walk& walk_;
   Advice& advice_;
   Chains chains_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Launches> around_;  // by product and reader
   Launches sorts_;
   std::string op_;
   double kept_ = 0;

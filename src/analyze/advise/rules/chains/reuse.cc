@@ -5,10 +5,12 @@
 #include "analyze/advise/rules/pricing.h"
 #include "analyze/text/layout.h"
 #include "base/text.h"
+#include "model/problem/problem.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 namespace purlin::analyze {
@@ -33,7 +35,7 @@ constexpr Remedy kReuse = {
 constexpr std::string_view kTables[] = {"aten::cos",      "aten::sin",    "aten::arange",
                                         "aten::linspace", "aten::triu",   "aten::tril",
                                         "aten::eye",      "aten::one_hot"};
-constexpr std::size_t kFewestProducts = 3;
+constexpr std::size_t kFewestProducts = 3, kFewestOfConstant = 3;
 constexpr double kLargeProduct = 30'000;  // ns; smaller ones are the rule's for batches
 
 class Reuse {
@@ -41,9 +43,12 @@ class Reuse {
   Reuse(Walk& walk, Advice& advice) : walk_(walk), advice_(advice) {}
 
   void run() {
+    for (const Launches& run : walk_.runs()) constants(run);
+    for (const auto& [rows, found] : constants_) add_table(found);
     for (const Launches& run : walk_.runs()) {
       for (std::size_t i = 0; i < run.size(); ++i) table(run, i);
       products(run);
+      bursts(run);
     }
     for (const auto& [key, found] : tables_) add_table(found);
     for (const auto& [row, found] : products_) add_product(row, found);
@@ -55,6 +60,42 @@ class Reuse {
     std::map<int, std::size_t> in_step;  // how often, by step
     Launches work;
   };
+
+  // What follows from positions alone: kernels that read only what aten::arange has led to, up to
+  // a look-up of a table by the result.
+  std::size_t end_of_constant(const Launches& run, std::size_t begin) const {
+    double n = 0;
+    std::size_t end = begin + 1;
+    for (; end < run.size(); ++end) {
+      const Touch& touch = walk_.touch(run[end]);
+      if (const double found = looked_up(run[end]); n > 0 && found >= n)
+        return std::fmod(found, n) == 0 ? end + 1 : end;
+      const bool of_vectors = touch.inputs < 1 && touch.n >= n;
+      if (touch.kind != TouchKind::kPointwise || !(of_vectors || (n > 0 && touch.n == n))) break;
+      n = touch.n;
+    }
+    return end;
+  }
+  double looked_up(std::uint32_t activity) const {
+    Problem problem;
+    problem.dimensions = dimensions_from_text(walk_.stat(activity).shape);
+    return static_cast<double>(problem["indices"]);
+  }
+  void constants(const Launches& run) {
+    for (std::size_t at = 0; at < run.size(); ++at) {
+      if (walk_.stat(run[at]).op != "aten::arange" || walk_.taken(run[at])) continue;
+      const std::size_t end = end_of_constant(run, at);
+      if (end - at < kFewestOfConstant) continue;
+      std::vector<std::size_t> rows;
+      for (std::size_t i = at; i < end; ++i)
+        rows.push_back(walk_.facts().row_of[walk_.at(run[i]).row]);
+      Found& found = constants_[rows];
+      found.op = fmt::format("aten::arange and {} after it", counted(rows.size() - 1, "kernel"));
+      found.in_step[walk_.step_of(walk_.at(run[at]))]++;
+      for (std::size_t i = at; i < end; ++i) found.work.push_back(run[i]);
+      at = end - 1;
+    }
+  }
 
   static bool is_table(const std::string& op) {
     return std::find(std::begin(kTables), std::end(kTables), op) != std::end(kTables);
@@ -100,6 +141,54 @@ class Reuse {
       begin = std::max(end, begin + 1);
     }
   }
+  // Equal products in several places of a step, and nothing in between writes an array of the size
+  // that they read: they may read one and the same.
+  void bursts(const Launches& run) {
+    struct Seen {
+      std::size_t last = 0;
+      std::vector<Launches> bursts;
+    };
+    std::map<std::pair<int, std::size_t>, Seen> seen;  // by step and row
+    for (std::size_t i = 0; i < run.size(); ++i) {
+      const Touch& touch = walk_.touch(run[i]);
+      if (touch.kind != TouchKind::kProduct || walk_.taken(run[i]) ||
+          walk_.stat(run[i]).duration.mean_ns() < kLargeProduct)
+        continue;
+      const std::size_t row = walk_.facts().row_of[walk_.at(run[i]).row];
+      Seen& one = seen[{walk_.step_of(walk_.at(run[i])), row}];
+      if (one.bursts.empty() || i > one.last + 1) {
+        if (!one.bursts.empty() && !untouched(run, one.last + 1, i, touch)) one.bursts.clear();
+        one.bursts.emplace_back();
+      }
+      one.bursts.back().push_back(run[i]);
+      one.last = i;
+    }
+    for (const auto& [key, one] : seen)
+      if (one.bursts.size() >= kFewestProducts) again(key.second, one.bursts);
+  }
+  bool untouched(const Launches& run, std::size_t from, std::size_t to,
+                 const Touch& product) const {
+    for (std::size_t i = from; i < to; ++i) {
+      const Touch& touch = walk_.touch(run[i]);
+      if (!touch.light() && touch.kind != TouchKind::kProduct) return false;
+      if (touch.out == product.batch * product.m * product.depth) return false;
+    }
+    return true;
+  }
+  void again(std::size_t row, const std::vector<Launches>& bursts) {
+    const auto least =
+        std::min_element(bursts.begin(), bursts.end(),
+                         [](const Launches& a, const Launches& b) { return a.size() < b.size(); });
+    std::size_t kept = least->size();
+    Launches& out = products_[row];
+    for (const Launches& burst : bursts)
+      for (const std::uint32_t one : burst)
+        if (kept > 0) {
+          --kept;
+        } else if (std::find(out.begin(), out.end(), one) == out.end()) {
+          out.push_back(one);
+        }
+  }
   bool read_at_once(const Launches& run, std::size_t at) const {
     if (at + 1 >= run.size() || !independent(run[at])) return false;
     const Touch& reader = walk_.touch(run[at + 1]);
@@ -138,7 +227,7 @@ class Reuse {
     Intervention out = from_remedy(kReuse);
     remove_launches(walk_, work, {0, 0.3, 1}, out);
     name_kernel(kernel, out);
-    out.evidence.push_back({"equal products next to each other",
+    out.evidence.push_back({"equal products in a step that may read the same arrays",
                             fmt::format("{}: {} more than one", problem_text(kernel),
                                         format_count(static_cast<double>(work.size()))),
                             "timeline and shapes"});
@@ -150,6 +239,7 @@ class Reuse {
 
   Walk& walk_;
   Advice& advice_;
+  std::map<std::vector<std::size_t>, Found> constants_;
   std::map<std::size_t, Found> tables_;
   std::map<std::size_t, Launches> products_;
 };

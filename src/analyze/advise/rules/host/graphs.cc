@@ -15,6 +15,7 @@ namespace purlin::analyze {
 namespace {
 
 // Between two nodes of a graph, and to launch one (H200: 0.4 us and 5 to 10 us); the least first.
+constexpr int kFewestBetween = 8;  // launches between two copies to the host, that a graph is worth
 constexpr Interval3 kNodeGap = {300, 500, 1'000}, kGraphLaunch = {5'000, 10'000, 20'000};
 
 // The ranks of one program run one sequence on many devices. One graph in its code serves all.
@@ -47,7 +48,8 @@ std::vector<AlikeSequences> sequences_by_kernels(const HostView& view) {
 // Adds what the graphs hold; returns the obstacle, "" without one. Nothing is added where a graph
 // would hold one launch, or collectives only.
 std::string captures(const HostView& view, const AlikeSequences& alike, edit::LaunchAsGraph& edit) {
-  if (!alike.all.hindrance.empty()) return alike.all.hindrance;
+  if (!alike.all.hindrance.empty() && alike.all.between_copies < kFewestBetween)
+    return alike.all.hindrance;
   for (const RepeatedSequence* sequence : alike.each) {
     GraphCapture found = find_capture(view.facts, *sequence);
     if (!found.hindrance.empty()) return found.hindrance;
@@ -88,9 +90,12 @@ void add_graphs_rule(HostView& view) {
                     sequence.repeats,
                     alike.devices.size() > 1 ? counted(alike.devices.size(), "device")
                                              : fmt::format("stream {}", sequence.stream));
-    const double gap =
-        std::min(static_cast<double>(sequence.total_ns - sequence.busy_ns) * view.share,
-                 std::max(0.0, host - claimed));
+    const double nodes = static_cast<double>(sequence.length) * sequence.repeats * view.share;
+    const double all = static_cast<double>(sequence.total_ns - sequence.busy_ns) * view.share;
+    const double late = std::min(all, std::max(0.0, host - claimed));
+    // Queued kernels begin one after the other; nodes of a graph do so in less time.
+    const double queued = std::min(all - late, view.idle(IdleCause::kKernelToKernel));
+    const double gap = late + std::max(0.0, queued - nodes * kNodeGap.mid);
     if (gap < kLaunchBound * view.length) continue;
     edit::LaunchAsGraph edit;
     const std::string hindrance = captures(view, alike, edit);
@@ -104,37 +109,42 @@ void add_graphs_rule(HostView& view) {
       continue;
     }
     if (edit.groups.empty()) continue;
-    claimed += gap;
-    const double nodes = static_cast<double>(sequence.length) * sequence.repeats * view.share;
+    claimed += late;
     const double rounds = sequence.repeats * view.share;
-    const double launches = view.unit.kind == "step" ? std::min(1.0, rounds) : rounds;
-    const Interval3 recorder = view.unit.recorder_ns * (host > 0 ? gap / host : 0);
+    const bool parts = !sequence.hindrance.empty();
+    const double launches = view.unit.kind == "step" && !parts ? std::min(1.0, rounds) : rounds;
+    const Interval3 recorder = view.unit.recorder_ns * (host > 0 ? late / host : 0);
+    const double idle = late + queued;
     const Interval3 saved = {
-        gap - recorder.high - nodes * kNodeGap.high - launches * kGraphLaunch.high,
-        gap - recorder.mid - nodes * kNodeGap.mid - launches * kGraphLaunch.mid,
-        gap - recorder.low - nodes * kNodeGap.low - launches * kGraphLaunch.low};
+        idle - recorder.high - nodes * kNodeGap.high - launches * kGraphLaunch.high,
+        idle - recorder.mid - nodes * kNodeGap.mid - launches * kGraphLaunch.mid,
+        idle - recorder.low - nodes * kNodeGap.low - launches * kGraphLaunch.low};
     Intervention out = from_remedy("cuda_graphs");
     out.kernels = distinct(sequence.kernels, out.kernels_left_out);
     out.evidence.push_back({"repeated launch sequence", what, "timeline"});
     out.evidence.push_back(
-        {"device idle in it while the host launches", view.part(gap), "timeline"});
+        {"device idle in it, between its launches", view.part(idle), "timeline"});
     const LaunchStats& launch = view.facts.timeline->launches;
-    if (launch.launches > 0)
+    if (launch.launches > 0 && launch.call_p50_ns > 0)
       out.evidence.push_back(
           {"kernels shorter than the call that launched them",
            fmt::format("{} of {}, a call takes {}", format_count(launch.tiny),
                        format_count(launch.launches), short_ns(launch.call_p50_ns)),
            "timeline"});
     out.evidence.push_back(
-        {"no obstacle to a capture",
-         "no wait, no allocation, no memcpy to the host, equal launch shapes in each round",
-         "timeline"});
+        parts ? Evidence{"a graph of the launches between two copies to the host",
+                         fmt::format("{} at a time", counted(sequence.between_copies, "launch")),
+                         "timeline"}
+              : Evidence{"no obstacle to a capture",
+                         "no wait, no allocation, no memcpy to the host, equal launch shapes in "
+                         "each round",
+                         "timeline"});
     out.assumptions.push_back(
         fmt::format("the recorder added {} to {} of that; a graph node takes {:.1f} to {:.1f} "
                     "us, a graph launch {:.0f} to {:.0f} us",
                     short_ns(recorder.low), short_ns(recorder.high), kNodeGap.low / 1e3,
                     kNodeGap.high / 1e3, kGraphLaunch.low / 1e3, kGraphLaunch.high / 1e3));
-    if (view.unit.kind == "step")
+    if (view.unit.kind == "step" && !parts)
       out.assumptions.emplace_back("the whole step is captured as one graph");
     out.change.edits.emplace_back(std::move(edit));
     view.add(std::move(out), saved, gap, "B");

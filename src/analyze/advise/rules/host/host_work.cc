@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host launches late, for all kinds of reasons.
 #include "analyze/advise/rules/host/host_view.h"
+#include "analyze/advise/rules/loop.h"
 #include "analyze/advise/rules/pricing.h"
 #include "analyze/advise/rules/remedies.h"
 #include "analyze/text/layout.h"
@@ -8,10 +9,22 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace purlin::analyze {
 namespace {
 
 constexpr double kLeastHost = 0.03;  // of the host's time that any program keeps
+// Rounds that repeat in a step can be done once, over a batch, or as one graph. Seven measured
+// loops of 8 and more rounds kept 1 to 23 % of the step.
+constexpr double kManyRounds = 8, kMostlyLoops = 0.6, kWorstLoop = 0.6, kUsualLoop = 0.2;
+constexpr double kWorstOther = 0.9;
+
+// Of the host's time, what stays.
+Interval3 host_left(const LoopShare& loops) {
+  if (loops.launches < kMostlyLoops) return {kWorstOther, 0.5, kLeastHost};
+  return {kWorstLoop, std::max(kUsualLoop, 1 / loops.rounds), kLeastHost};
+}
 
 }  // namespace
 
@@ -19,6 +32,8 @@ void add_host_work_rule(HostView& view) {
   const double gap = view.unit.host_ns - view.stalled_ns;
   if (gap < kLaunchBound * view.length) return;
   const Interval3 recorder = view.unit.recorder_ns * (gap / view.unit.host_ns);
+  const LoopShare loops = share_of_loops(view.facts, kManyRounds);
+  const Interval3 left = host_left(loops);
   Intervention out = from_remedy("cut_host_work");
   out.evidence.push_back(
       {"device idle because the host launches late", view.part(gap), "timeline"});
@@ -26,16 +41,30 @@ void add_host_work_rule(HostView& view) {
   if (!view.hindrance.empty())
     out.how.push_back("CUDA: a repeated sequence could be a CUDA graph without: " +
                       clean(view.hindrance));
+  if (loops.launches >= kMostlyLoops)
+    out.evidence.push_back({"launches in loops within a step",
+                            fmt::format("{}, {:.0f} rounds of the same kernels",
+                                        percent(loops.launches), loops.rounds),
+                            "timeline"});
   out.assumptions.push_back(fmt::format(
-      "half of the host's work can be removed; the recorder slowed the host by {} to {}",
-      short_ns(recorder.low), short_ns(recorder.high)));
+      "{:.2f} of the host's work stays, {:.2f} to {:.2f}; the recorder slowed the host by {} to {}",
+      left.mid, left.high, left.low, short_ns(recorder.low), short_ns(recorder.high)));
   if (view.graphed_ns > 0.5 * gap) {
     out.alternative = true;
     out.assumptions.emplace_back(
         "the CUDA graph saves most of the same time: this is what to do instead of it");
   }
-  scale_host(view.facts, {1, 0.5, kLeastHost}, {}, out.change);
-  view.add(std::move(out), {0, 0.5 * (gap - recorder.mid), gap - recorder.low}, gap, "C");
+  if (loops.launches < kMostlyLoops) {
+    scale_host(view.facts, left, {}, out.change);
+  } else {
+    // The device's small kernels become fewer as well.
+    out.change.edits.emplace_back(
+        edit::Remove{Affected::of(loops.again), {1 - left.low, 1 - left.mid, 1 - left.high}});
+  }
+  view.add(std::move(out),
+           {(1 - left.low) * (gap - recorder.high), (1 - left.mid) * (gap - recorder.mid),
+            gap - recorder.low},
+           gap, "C");
 }
 
 }  // namespace purlin::analyze

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host waits for the device, and launches the next work only then.
 #include "analyze/advise/rules/host/host_view.h"
+#include "analyze/advise/rules/pricing.h"
 #include "analyze/advise/rules/remedies.h"
 #include "analyze/text/layout.h"
 #include "analyze/timeline/host.h"
@@ -22,6 +23,8 @@ constexpr double kSmallCopy = 64;       // bytes
 // Few programs need what they wait for several times in a step: most such waits are of logging.
 constexpr double kManyWaits = 3;
 constexpr Interval3 kMost = {0, 0.8, 1};
+// Small kernels for each value that the host no longer reads, at worst, and their time, ns.
+constexpr double kInstead = 2, kSmallKernel = 2'000, kMostInstead = 0.15;
 
 // Copies to the host, several in each step: the host stands still until each has ended.
 std::vector<std::uint32_t> many_copies(const HostView& view) {
@@ -83,9 +86,14 @@ void add_syncs_rule(HostView& view) {
         activity.row < view.facts.profile->copies.size() &&
         copy_direction(view.facts.profile->copies[activity.row].kind) == "d2h")
       small += 1;
-  if (small > 0)
+  if (small > 0) {
+    // Where the host decides by what it reads, the device has to decide instead.
+    const double each = launch_cost(view.facts).mid + kSmallKernel;
+    out.instead_ns =
+        std::min(kMostInstead * view.unit.baseline_ns.mid, small * view.share * kInstead * each);
     out.evidence.push_back(
         {"memcpys to the host of a few bytes, such as .item()", format_count(small), "timeline"});
+  }
   if (!copies.empty()) {
     out.evidence.push_back(
         {"copies to the host that it waits for",
@@ -95,7 +103,11 @@ void add_syncs_rule(HostView& view) {
     out.change.edits.emplace_back(edit::Remove{Affected::of(copies), gone});
   }
   view.add_longest(IdleCause::kSynchronization, out);
-  out.assumptions.emplace_back("the wait may be a real dependency, so the low estimate is 0");
+  out.assumptions.emplace_back(
+      out.instead_ns > 0
+          ? "the wait may be a real dependency; a decision of the host then becomes kernels of the "
+            "device: two programs became slower, so the low estimate is a loss"
+          : "the wait may be a real dependency, so the low estimate is 0");
   if (!edit.calls.empty()) out.change.edits.emplace_back(std::move(edit));
   view.add(std::move(out), gone * waited, waited, "C");
 }
