@@ -18,7 +18,7 @@ import sys
 
 from score import advice_of, judge, pairs_of
 
-COVERAGE, LEAST, LEAST_KEPT, FEW = 0.9, 0.02, 0.5, 5
+COVERAGE, LEAST, LEAST_KEPT, FEW = 0.95, 0.02, 0.5, 5
 GAIN = 0.03
 KINDS = {
     "host": "cuda_graphs cut_host_work compile_model remove_syncs stop_allocating",

@@ -278,6 +278,34 @@ TEST(GraphCapture, WithoutSuchACallItIsAGraph) {
   EXPECT_GT(graph->saved_share.mid, 0.5);
 }
 
+// Copies to the host cut a sequence; between them, graphs hold what lies there.
+TEST(GraphCapture, StretchesBetweenCopiesToTheHost) {
+  const auto advice_of = [](int between) {
+    TimelineBuilder builder;
+    builder.profile.source = "purlin";
+    std::int64_t at = 0;
+    for (int round = 0; round < 30; ++round) {
+      for (int i = 0; i < between; ++i, at += 10'000)
+        builder.kernel("relax", at, 4'000, builder.launch(at - 3'000, 2'000));
+      builder.copy("d2h", at, 2'000,
+                   builder.call(CallKind::kCopy, "cudaMemcpy", at - 3'000, 6'000));
+      at += 10'000;
+    }
+    builder.profile.kernels[0].duration.add(4'000, 30.0 * between);
+    const Profile& profile = builder.sorted();
+    return advise(profile, analyze_timeline(profile));
+  };
+  const Advice advice = advice_of(20);
+  const Intervention* graph = advised(advice, "cuda_graphs");
+  ASSERT_NE(graph, nullptr);
+  EXPECT_GT(graph->saved_share.mid, 0.3);
+  bool said = false;
+  for (const Evidence& one : graph->evidence)
+    said = said || one.what == "a graph of the launches between two copies to the host";
+  EXPECT_TRUE(said);
+  EXPECT_EQ(advised(advice_of(4), "cuda_graphs"), nullptr);
+}
+
 // Loading input is not work that another way of launching would save.
 TEST(HostWork, LeavesTheLoadingOfInput) {
   TimelineBuilder builder;

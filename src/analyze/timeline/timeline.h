@@ -127,7 +127,7 @@ struct RepeatedSequence {            // a candidate for a CUDA graph
   int repeats = 0;
   std::int64_t total_ns = 0, busy_ns = 0;  // span and busy time of all rounds
   std::string hindrance;                   // the obstacle to a capture; "" without one
-  // Where nothing but copies to the host is in the way: launches of a round between two of them.
+  // Where only copies to the host are in the way: launches of a round between two of them.
   int between_copies = 0;
   int device = 0;
   std::uint32_t process = 0, stream = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Margins: how the models of a kind of rule missed measured pairs. Each interval is corrected by
-// its kind's margin, so that 90 % of the pairs that were seen lie inside: conformal quantiles,
+// its kind's margin, so that 95 % of the pairs that were seen lie inside: conformal quantiles,
 // checked by leaving out one set of pairs at a time (bench/advice_pairs/margins.py). A user's own
 // outcomes replace them (outcome.h). Pure functions.
 #pragma once

@@ -23,6 +23,6 @@ extern const Remedy kReduceRemedy;  // of two rules
 extern const Rule kAttentionRule, kOptimizerRule, kRecomputeRule, kReduceRule, kReuseRule,
     kBatchRule, kCastRule, kEpilogueRule, kFusionRule, kLayoutRule, kAlignRule, kGatherRule,
     kGridRule, kQuantizeRule, kDoubleRule, kShortenRule, kAllocationRule, kRoundTripRule,
-    kPersistentRule, kCounterRule, kCompileRule, kTableRule, kAtomicsRule;
+    kPersistentRule, kCounterRule, kCompileRule, kTableRule, kAtomicsRule, kDropoutRule;
 
 }  // namespace purlin::analyze

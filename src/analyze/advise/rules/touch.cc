@@ -77,7 +77,21 @@ void touch_norm(const Problem& problem, Touch& out) {
   out.written = problem["write"] > 0 ? extent(problem, "write") : out.n * out.in_size;
 }
 
+constexpr std::string_view kOrderingOps[] = {"aten::sort",    "aten::argsort", "aten::topk",
+                                             "aten::cumsum",  "aten::cumprod", "aten::bincount",
+                                             "aten::unique2", "aten::kthvalue"};
+constexpr std::string_view kOrderingNames[] = {
+    "RadixSort", "radix_sort", "bitonic", "DeviceScan", "scan_innermost", "scan_outer", "TopK"};
+
 }  // namespace
+
+bool orders_elements(const KernelStat& stat) {
+  return std::find(std::begin(kOrderingOps), std::end(kOrderingOps), stat.op) !=
+             std::end(kOrderingOps) ||
+         std::any_of(
+             std::begin(kOrderingNames), std::end(kOrderingNames),
+             [&](std::string_view word) { return stat.name.full.find(word) != std::string::npos; });
+}
 
 Touch touch_of(const KernelRow& row, const KernelStat& stat) {
   Touch out;
@@ -90,6 +104,8 @@ Touch touch_of(const KernelRow& row, const KernelStat& stat) {
     touch_product(problem, out);
   } else if (c == "elementwise" || c == "copy") {
     touch_pointwise(problem, out);
+  } else if (orders_elements(stat)) {
+    out.kind = TouchKind::kOther;
   } else if (c == "reduction") {
     touch_reduction(problem, out);
   } else if (c == "softmax" || c == "norm") {

@@ -60,6 +60,12 @@ struct Touch {
 };
 
 Touch touch_of(const KernelRow& row, const KernelStat& stat);
+// A product's result may be an operand of the next equal one: x W, or A x.
+inline bool may_chain(const Touch& product) {
+  return product.columns == product.depth || product.m == product.depth;
+}
+// A sort, a scan or a selection: classed with the reductions, but no kernel takes it along.
+bool orders_elements(const KernelStat& stat);
 // Of a product whose M, N or K is no multiple of so many bytes: "K=1001 is not a multiple of 8";
 // K before N before M. "" where all are.
 std::string misaligned_extent(const Touch& product, double bytes);

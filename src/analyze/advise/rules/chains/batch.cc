@@ -118,7 +118,7 @@ class Batch {
     const auto after = [&](double bytes, double compute, double memory) {
       return std::min(each, roof_ns(peaks, k * touch.flops(), bytes, compute, memory));
     };
-    const bool dependent = touch.columns == touch.depth && !alike;
+    const bool dependent = may_chain(touch) && !alike;
     Interval3 batched = {after(cached ? shared : apart, 0.2, 0.4),
                          after(alike ? shared : apart, 0.4, 0.6),
                          after(vectors ? shared : apart, 0.7, 0.9)};
@@ -183,7 +183,8 @@ class Batch {
                  {chain.rows.begin(), chain.rows.begin() + static_cast<std::ptrdiff_t>(period)},
                  out);
     out.evidence.push_back(
-        {"rounds of equal kernels with small products, none of which reads an earlier one's result",
+        {"rounds of equal kernels with small products, none of which reads what an earlier one "
+         "made",
          fmt::format("{:.0f} rounds of {}, {} together, {}", rounds,
                      counted(static_cast<double>(period), "launch"), short_ns(chain.each_ns()),
                      counted(chain.count(), "time")),

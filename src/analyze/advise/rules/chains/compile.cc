@@ -114,7 +114,8 @@ class Compile {
   bool light(std::uint32_t activity) const {
     const std::string_view c = walk_.stat(activity).name.op_class;
     return std::find(std::begin(kLight), std::end(kLight), c) != std::end(kLight) &&
-           walk_.stat(activity).name.family != "cudnn" && !in_optimizer(walk_.at(activity));
+           walk_.stat(activity).name.family != "cudnn" && !orders_elements(walk_.stat(activity)) &&
+           !in_optimizer(walk_.at(activity));
   }
 
   void group(const Launches& run) {

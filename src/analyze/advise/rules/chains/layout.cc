@@ -5,6 +5,7 @@
 #include "analyze/advise/rules/playbook.h"
 #include "analyze/advise/rules/pricing.h"
 #include "base/text.h"
+#include "model/problem/problem.h"
 
 #include <fmt/format.h>
 
@@ -56,6 +57,16 @@ bool norm_over_planes(const KernelStat& kernel) {
   return has("batch_norm") && !between_layouts(kernel) && !has("channels_last") && !has("cudnn");
 }
 
+// A look-up of as many long rows as the array has: it is copied in another order.
+constexpr std::int64_t kLongRow = 4096;  // elements
+bool reorders(const KernelStat& kernel) {
+  if (kernel.name.op_class != "embedding") return false;
+  Problem problem;
+  problem.dimensions = dimensions_from_text(kernel.shape);
+  return problem["indices"] > 0 && problem["indices"] == problem["rows"] &&
+         problem["cols"] >= kLongRow;
+}
+
 // A depthwise convolution of cuDNN or PyTorch, channel by channel.
 bool over_planes(const KernelStat& kernel) {
   const std::string& name = kernel.name.full;
@@ -98,7 +109,7 @@ class Layouts {
     if (c == "conv") convolutions_ += walk_.duration(activity);
     if (c == "conv" && over_planes(kernel)) in_planes_.push_back(activity);
     if (c != "conv" && !in_planes_.empty() && general(kernel)) slow_.push_back(activity);
-    const bool copy = c == "copy" || c == "layout";
+    const bool copy = c == "copy" || c == "layout" || reorders(kernel);
     const Touch& touch = walk_.touch(activity);
     const bool clone = copy && touch.kind == TouchKind::kPointwise && touch.read == touch.written;
     // A clone may go also where a fusion would take it along.

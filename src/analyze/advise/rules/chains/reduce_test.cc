@@ -59,6 +59,32 @@ TEST(ReduceProblem, ASelectionWithAKernelOfItsOwn) {
       nullptr);
 }
 
+// Images that are cut after a convolution: the layout of the whole ones was changed for nothing.
+TEST(ReduceProblem, ChangesOfLayoutShrinkWithTheConvolution) {
+  const auto layout = [](const char* name) {
+    return advised_row(name, "aten::cudnn_convolution", "", "f16");
+  };
+  const Advice advice =
+      Program()
+          .steps(kSteps,
+                 [&](Program& program) {
+                   program.kernel(layout("cudnn::nchwToNhwcKernel<__half>()"), 300'000);
+                   program.kernel(
+                       advised_row("sm90_xmma_fprop_implicit_gemm_f16f16_f16f32_f32_nhwckrsc_nhwc",
+                                   "aten::cudnn_convolution",
+                                   "N=16,C=32,H=512,W=512,K=32,R=3,S=3,P=512,Q=512", "f16"),
+                       380'000);
+                   program.kernel(layout("cudnn::nhwcToNchwKernel<__half>()"), 280'000);
+                   program.op("aten::slice");
+                   program.kernel(functor("Mul", "n=8388608,inputs=1", "f16"), 26'000);
+                 })
+          .advice();
+  const Intervention* one = find(advice, "reduce_problem");
+  ASSERT_NE(one, nullptr);
+  EXPECT_TRUE(says(one, "changes of layout around it, of whole images"));
+  EXPECT_GT(one->saved_share.mid, 0.8);
+}
+
 Advice table_gradient(const char* shape, const char* head = "M=64,N=64,K=64") {
   const double pass = 4.0 * (1 << 20) * 64 / kBandwidth * 1e9;
   const KernelRow fill = advised_row(

@@ -171,7 +171,9 @@ class Reuse {
     for (std::size_t i = from; i < to; ++i) {
       const Touch& touch = walk_.touch(run[i]);
       if (!touch.light() && touch.kind != TouchKind::kProduct) return false;
-      if (touch.out == product.batch * product.m * product.depth) return false;
+      const double left = product.batch * product.m * product.depth;
+      const double right = product.batch * product.depth * product.columns;
+      if (touch.out == left || (product.m == product.depth && touch.out == right)) return false;
     }
     return true;
   }
@@ -196,7 +198,7 @@ class Reuse {
   }
   bool independent(std::uint32_t activity) const {
     const Touch& touch = walk_.touch(activity);
-    return touch.kind == TouchKind::kProduct && touch.columns != touch.depth &&
+    return touch.kind == TouchKind::kProduct && !may_chain(touch) &&
            walk_.stat(activity).duration.mean_ns() >= kLargeProduct && !walk_.taken(activity);
   }
 

@@ -3,6 +3,7 @@
 #include "analyze/advise/rules/host/host_view.h"
 #include "analyze/advise/rules/pricing.h"
 #include "analyze/advise/rules/remedies.h"
+#include "analyze/advise/rules/walk.h"
 #include "analyze/text/layout.h"
 #include "analyze/timeline/host.h"
 #include "base/text.h"
@@ -40,6 +41,31 @@ std::vector<std::uint32_t> many_copies(const HostView& view) {
   const bool many =
       view.unit.kind == "step" && static_cast<double>(out.size()) * view.share >= kManyWaits;
   return many ? out : std::vector<std::uint32_t>();
+}
+
+constexpr int kMostParents = 64;
+
+// Ops that read a value of the device: they go with the wait, and the host's time in them.
+constexpr std::string_view kReading[] = {"aten::item",  "aten::_local_scalar_dense",
+                                         "aten::to",    "aten::_to_copy",
+                                         "aten::copy_", "aten::is_nonzero"};
+std::vector<Interval> reading_ops(const Timeline& timeline,
+                                  const std::vector<std::uint32_t>& calls) {
+  std::map<std::int64_t, std::int64_t> found;  // begin -> end, of the outermost
+  for (const std::uint32_t i : calls) {
+    const Op* outermost = nullptr;
+    int seen = 0;  // records of other tools may go in circles
+    for (std::uint32_t op = timeline.calls[i].op; op < timeline.ops.size() && ++seen < kMostParents;
+         op = timeline.ops[op].parent)
+      if (std::find(std::begin(kReading), std::end(kReading),
+                    name_in(timeline, timeline.ops[op].name)) != std::end(kReading))
+        outermost = &timeline.ops[op];
+    if (outermost != nullptr) found[begin_of(*outermost)] = end_of(*outermost);
+  }
+  std::vector<Interval> out;
+  for (const auto& [begin, end] : found)
+    if (out.empty() || out.back().end <= begin) out.push_back({begin, end});
+  return out;
 }
 
 double time_of(const HostView& view, const std::vector<std::uint32_t>& activities) {
@@ -108,6 +134,9 @@ void add_syncs_rule(HostView& view) {
           ? "the wait may be a real dependency; a decision of the host then becomes kernels of the "
             "device: two programs became slower, so the low estimate is a loss"
           : "the wait may be a real dependency, so the low estimate is 0");
+  if (std::vector<Interval> ops = reading_ops(timeline, edit.calls); !ops.empty())
+    out.change.edits.emplace_back(
+        edit::ScaleHost{{1 - gone.low, 1 - gone.mid, 1 - gone.high}, std::move(ops), kNone});
   if (!edit.calls.empty()) out.change.edits.emplace_back(std::move(edit));
   view.add(std::move(out), gone * waited, waited, "C");
 }

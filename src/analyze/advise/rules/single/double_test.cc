@@ -25,5 +25,17 @@ TEST(LeaveFloat64, HalfOfTheBytesGo) {
   EXPECT_EQ(find(of_type("f32"), "leave_float64"), nullptr);
 }
 
+// An H200 multiplies as fast in 64 bits as in 32 without TF32: only that gains.
+TEST(LeaveFloat64, AProductAtTheRateOfItsUnitsGainsByTf32Only) {
+  const double n = 4096, at_80 = 2 * n * n * n / (0.8 * 67e12) * 1e9;
+  KernelRow row = product("M=4096,N=4096,K=4096", "sm90_xmma_gemm_f64f64_f64f64_f64_nt_n_tensor");
+  row.dtype = "f64";
+  const Advice advice =
+      Program().steps(kSteps, [&](Program& program) { program.kernel(row, at_80); }).advice();
+  const Interval3 share = share_of(advice, "leave_float64");
+  EXPECT_LT(share.mid, 0.1);
+  EXPECT_GT(share.high, 0.7);
+}
+
 }  // namespace
 }  // namespace purlin::analyze

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/advise/rules/testing.h"
+
+#include <gtest/gtest.h>
+
+namespace purlin::analyze {
+namespace {
+
+KernelRow from_positions(const char* name, const char* op, std::string shape, const char* dtype) {
+  return advised_row(name, op, std::move(shape), dtype);
+}
+
+// A bias by relative position, made in each layer: `layers` times in a step.
+Advice biased(int layers, const char* second = "n=1048576,inputs=1,in=2048") {
+  return Program()
+      .steps(kSteps,
+             [=](Program& program) {
+               for (int i = 0; i < layers; ++i) {
+                 program.kernel(from_positions("elementwise_kernel_with_index", "aten::arange",
+                                               "n=1024,inputs=0", "i64"),
+                                1'000);
+                 program.kernel(functor("Sub", second, "i64"), 4'000);
+                 program.kernel(functor("Log", "n=1048576,inputs=1"), 3'000);
+                 program.kernel(from_positions("vectorized_gather_kernel", "aten::embedding",
+                                               "indices=16777216,cols=1,rows=512", "bf16"),
+                                600'000);
+                 program.kernel(functor("Add", "n=16777216,inputs=2", "bf16"), 100'000);
+               }
+             })
+      .advice();
+}
+
+TEST(Reuse, WhatFollowsFromPositionsIsMadeOnce) {
+  const Advice advice = biased(6);
+  const Intervention* one = find(advice, "reuse_result");
+  ASSERT_NE(one, nullptr);
+  EXPECT_EQ(advice.interventions[0].id, "reuse_result");
+  EXPECT_TRUE(says(one, "aten::arange and 3 kernels after it"));
+  EXPECT_NEAR(one->saved_share.mid, 608.0 / 708 * 11 / 12, 0.03);
+  EXPECT_EQ(find(biased(1), "reuse_result"), nullptr);
+  EXPECT_EQ(find(biased(6, "n=1048576,inputs=2"), "reuse_result"), nullptr);  // it reads data
+}
+
+// A memory that each iteration projects; `between` is what lies between two projections.
+Advice projected(const char* between) {
+  return Program()
+      .steps(kSteps,
+             [between](Program& program) {
+               for (int i = 0; i < 5; ++i) {
+                 program.kernel(product("M=65536,N=512,K=512"), 60'000);
+                 program.kernel(product("M=65536,N=512,K=512"), 60'000);
+                 program.kernel(product("B=64,M=8,N=1024,K=512"), 20'000);
+                 program.kernel(functor("Exp", between, "bf16"), 10'000);
+               }
+             })
+      .advice();
+}
+
+TEST(Reuse, EqualProductsOfAnArrayThatNothingWrites) {
+  const Advice advice = projected("n=524288,inputs=1");
+  const Intervention* one = find(advice, "reuse_result");
+  ASSERT_NE(one, nullptr);
+  EXPECT_NEAR(one->saved_share.mid, 0.3 * 8 * 60 / 750, 0.02);
+  EXPECT_EQ(one->saved_share.low, 0);  // other weights may be meant
+  EXPECT_EQ(one->confidence, "D");
+  // A kernel that writes as many elements may have made a new input.
+  EXPECT_EQ(find(projected("n=33554432,inputs=1"), "reuse_result"), nullptr);
+}
+
+// A x, again and again: the result has the size of the operand.
+TEST(Reuse, ProductsThatMayFollowOneAnotherAreNoRepetition) {
+  const Advice advice = Program()
+                            .steps(kSteps,
+                                   [](Program& program) {
+                                     for (int i = 0; i < 12; ++i)
+                                       program.kernel(product("M=8192,N=2048,K=8192"), 400'000);
+                                   })
+                            .advice();
+  EXPECT_EQ(find(advice, "reuse_result"), nullptr);
+}
+
+}  // namespace
+}  // namespace purlin::analyze

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/advise/rules/loop.h"
+
+#include "analyze/advise/rules/testing.h"
+
+#include <gtest/gtest.h>
+
+namespace purlin::analyze {
+namespace {
+
+constexpr const char* kSmallGemm = "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize32x32x8_stage3";
+constexpr std::int64_t kLate = 20'000;
+
+KernelRow small(std::string shape) { return product(std::move(shape), kSmallGemm); }
+
+// Each member of an ensemble has its own weights; the result is smaller than the input.
+Advice ensemble(int members) {
+  return Program()
+      .steps(kSteps,
+             [members](Program& program) {
+               for (int i = 0; i < members; ++i) {
+                 program.late_kernel(small("M=128,N=512,K=256"), 4'000, kLate);
+                 program.late_kernel(functor("Relu", "n=65536,inputs=1", "bf16"), 2'000, kLate);
+                 program.late_kernel(small("M=128,N=64,K=512"), 4'000, kLate);
+               }
+             })
+      .advice();
+}
+
+TEST(Loops, RoundsOfSmallProductsAreBatched) {
+  const Advice advice = ensemble(10);
+  const Intervention* one = find(advice, "batch_products");
+  ASSERT_NE(one, nullptr);
+  EXPECT_TRUE(says(one, "10 rounds of 3 launches"));
+  EXPECT_EQ(one->id, advice.interventions[0].id);
+  EXPECT_GT(one->saved_share.mid, 0.8);  // a tenth of the launches is left
+  EXPECT_EQ(find(ensemble(3), "batch_products"), nullptr);
+}
+
+// A cell reads the state that the round before has written, from any place of the round.
+TEST(Loops, RoundsOfARecurrentNetDependOnEachOther) {
+  const Advice advice =
+      Program()
+          .steps(kSteps,
+                 [](Program& program) {
+                   for (int t = 0; t < 40; ++t) {
+                     program.late_kernel(small("M=64,N=1024,K=128"), 4'000, kLate);
+                     program.late_kernel(small("M=64,N=1024,K=256"), 4'000, kLate);
+                     program.late_kernel(functor("Add", "n=65536,inputs=2", "bf16"), 2'000, kLate);
+                     program.late_kernel(functor("Tanh", "n=16384,inputs=1", "bf16"), 2'000, kLate);
+                   }
+                 })
+          .advice();
+  EXPECT_EQ(find(advice, "batch_products"), nullptr);
+  ASSERT_NE(find(advice, "cut_host_work"), nullptr);
+  EXPECT_TRUE(says(find(advice, "cut_host_work"), "40 rounds of the same kernels"));
+}
+
+TEST(Loops, WhatRepeatsManyTimesIsWorthMoreThanHalf) {
+  const auto looped = [](int rounds, int others) {
+    return Program()
+        .steps(kSteps,
+               [=](Program& program) {
+                 for (int i = 0; i < rounds; ++i)
+                   program.late_kernel(reduction("n=32768,out=1"), 3'000, kLate);
+                 for (int i = 0; i < others; ++i)
+                   program.late_kernel(functor("Add" + std::to_string(i), "n=4096,inputs=1"), 3'000,
+                                       kLate);
+               })
+        .advice();
+  };
+  EXPECT_GT(share_of(looped(60, 0), "cut_host_work").mid, 0.7);
+  EXPECT_GT(share_of(looped(60, 0), "cut_host_work").low, 0.4);
+  EXPECT_LT(share_of(looped(6, 20), "cut_host_work").mid, 0.5);
+  EXPECT_FALSE(says(find(looped(6, 20), "cut_host_work"), "loops within a step"));
+}
+
+}  // namespace
+}  // namespace purlin::analyze
