@@ -27,6 +27,9 @@ constexpr int kLeastWidth = 20;  // less is no width of a terminal
 constexpr std::pair<std::size_t, bool> kColumnLimits[] = {{16, false}, {12, false}, {8, false},
                                                           {10, true},  {8, true},   {4, true}};
 constexpr std::string_view kGap = "  ";
+// Of a cell, where those to its right are text, too: else they stand below their row.
+constexpr std::size_t kMostLines = 3;
+constexpr std::string_view kBelow = "    ";
 
 // The environment names a locale; only the C library knows its encoding, and whether it is there.
 bool locale_is_utf8() {
@@ -113,10 +116,25 @@ void Table::fit(std::vector<std::size_t>& widths, std::size_t room) const {
   }
 }
 
-std::string Table::render(const Terminal& terminal, std::string_view indent) const {
+std::vector<std::size_t> Table::widths_in(std::size_t room) const {
   std::vector<std::size_t> widths = natural_widths();
-  const auto room = static_cast<std::size_t>(std::max(terminal.width(), 1));
-  if (terminal.bounded()) fit(widths, room - std::min(room, visible_width(indent)));
+  const std::vector<std::size_t> natural = widths;
+  fit(widths, room);
+  std::size_t below = widths.size();
+  for (std::size_t i = widths.size(); i-- > 1 && columns_[i].align == Align::kLeft;)
+    if (natural[i] > kMostLines * widths[i]) below = i;
+  if (below < widths.size()) {
+    widths = natural;
+    widths.resize(below);
+    fit(widths, room);
+  }
+  return widths;
+}
+
+std::string Table::render(const Terminal& terminal, std::string_view indent) const {
+  auto room = static_cast<std::size_t>(std::max(terminal.width(), 1));
+  room -= std::min(room, visible_width(indent));
+  const std::vector<std::size_t> widths = terminal.bounded() ? widths_in(room) : natural_widths();
   std::string out;
   const auto row_of = [&](const std::vector<std::string>& cells, Style style) {
     const std::size_t used = std::min(cells.size(), widths.size());
@@ -145,7 +163,18 @@ std::string Table::render(const Terminal& terminal, std::string_view indent) con
   for (const Column& column : columns_) titles.push_back(column.title);
   if (std::any_of(titles.begin(), titles.end(), [](const auto& title) { return !title.empty(); }))
     row_of(titles, Style::kBold);
-  for (const auto& row : rows_) row_of(row, Style::kPlain);
+  for (const auto& row : rows_) {
+    row_of(row, Style::kPlain);
+    for (std::size_t i = widths.size(); i < std::min(row.size(), columns_.size()); ++i) {
+      if (row[i].empty()) continue;
+      std::string_view margin = "  ";
+      for (const std::string& line :
+           wrap_columns(columns_[i].title + "  " + row[i], room - std::min(room, kBelow.size()))) {
+        out += fmt::format("{}{}{}\n", indent, margin, line);
+        margin = kBelow;
+      }
+    }
+  }
   return out;
 }
 
