@@ -107,8 +107,8 @@ void find_headroom(const Report& report, double busy_share, std::vector<Finding>
                                   rounded_percent(best->roof.utilization), best->roof.ceiling)});
 }
 
-// The kernel with most time, of whose distance to a roof nothing more is said. Where it is not
-// known at all, the kernel comes before what is small beside it.
+// The share of the kernel with most time. Where its distance to a roof is not known, its stake is
+// not either: it comes before findings that are small in comparison.
 void add_share(const KernelStat& kernel, double busy_share, std::vector<Finding>& findings) {
   constexpr double kSmall = 0.1;
   const bool known = kernel.roof.utilization > 0;

@@ -185,7 +185,7 @@ TEST(Finding, NamesWhatIsMostAtStake) {
   const Finding share = find(build_report(sketches_only(), GroupBy::kKernel)).front();
   EXPECT_EQ(share.kind, "share");
   EXPECT_NE(share.text.find("its distance to the roof is not known"), std::string::npos);
-  // Beside a little idle time, too. Beside much, the share comes second.
+  // So it is with a little idle time. With much idle time, the share comes second.
   Report unknown = build_report(sketches_only(), GroupBy::kKernel);
   unknown.timeline = report.timeline;
   DeviceTime& device = unknown.timeline.devices[0];

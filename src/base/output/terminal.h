@@ -66,7 +66,7 @@ class Table {
   };
   std::vector<std::size_t> natural_widths() const;
   void fit(std::vector<std::size_t>& widths, std::size_t room) const;
-  std::vector<std::size_t> widths_in(std::size_t room) const;  // of the columns that fit beside
+  std::vector<std::size_t> widths_in(std::size_t room) const;  // of the columns that stay in the row
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
 };
