@@ -23,9 +23,16 @@ namespace {
 
 constexpr int kPlainWidth = 100;
 constexpr int kLeastWidth = 20;  // less is no width of a terminal
-// What columns shrink to, step by step until the table fits; true: columns of numbers, too.
-constexpr std::pair<std::size_t, bool> kColumnLimits[] = {{16, false}, {12, false}, {8, false},
-                                                          {10, true},  {8, true},   {4, true}};
+// What columns shrink to, step by step until the table fits.
+struct ColumnLimit {
+  std::size_t least;
+  bool numbers;  // those of numbers, too
+  bool words;    // not so far that a word of up to kWord characters breaks
+};
+constexpr std::size_t kWord = 16;
+constexpr ColumnLimit kColumnLimits[] = {{16, false, true}, {8, false, true},  {8, true, true},
+                                         {8, false, false}, {10, true, false}, {8, true, false},
+                                         {4, true, false}};
 constexpr std::string_view kGap = "  ";
 // Of a cell, where those to its right are text, too: else they stand below their row.
 constexpr std::size_t kMostLines = 3;
@@ -97,18 +104,36 @@ std::vector<std::size_t> Table::natural_widths() const {
   return widths;
 }
 
+std::vector<std::size_t> Table::longest_words(std::size_t columns) const {
+  std::vector<std::size_t> longest(columns, 0);
+  const auto count = [&](std::size_t column, std::string_view cell) {
+    for (const std::string& word : split(cell, ' '))
+      longest[column] = std::max(longest[column], std::min(visible_width(word), kWord));
+  };
+  for (std::size_t i = 0; i < columns; ++i) {
+    count(i, columns_[i].title);
+    for (const auto& row : rows_)
+      if (i < row.size()) count(i, row[i]);
+  }
+  return longest;
+}
+
 // Takes from the widest column, again and again: short cells stay whole. Numbers wrap last.
 void Table::fit(std::vector<std::size_t>& widths, std::size_t room) const {
   if (widths.empty()) return;
   std::size_t all =
       std::accumulate(widths.begin(), widths.end(), kGap.size() * (widths.size() - 1));
-  for (const auto& [least, numbers] : kColumnLimits) {
+  if (all <= room) return;
+  const std::vector<std::size_t> words = longest_words(widths.size());
+  for (const ColumnLimit& limit : kColumnLimits) {
     while (all > room) {
       std::size_t* widest = nullptr;
-      for (std::size_t i = 0; i < widths.size(); ++i)
-        if ((numbers || columns_[i].align == Align::kLeft) && widths[i] > least &&
+      for (std::size_t i = 0; i < widths.size(); ++i) {
+        const std::size_t least = std::max(limit.least, limit.words ? words[i] : 0);
+        if ((limit.numbers || columns_[i].align == Align::kLeft) && widths[i] > least &&
             (widest == nullptr || widths[i] > *widest))
           widest = &widths[i];
+      }
       if (widest == nullptr) break;
       --*widest;
       --all;

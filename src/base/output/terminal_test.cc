@@ -123,6 +123,19 @@ TEST(Terminal, TablesFitATerminal) {
             "核心                 9 us\n");
 }
 
+TEST(Terminal, NumbersWrapBeforeWordsOfTextBreak) {
+  Table table;
+  table.column("shape");
+  table.column("verdict");
+  table.column("ratio", Table::Align::kRight);
+  table.column("cause");
+  table.row({"N=65536", "inconclusive", "1.017x [0.979, 1.078]", "code and config"});
+  EXPECT_EQ(table.render(Terminal(true, false, true, 48)),
+            "shape    verdict                 ratio  cause\n"
+            "N=65536  inconclusive   1.017x [0.979,  code and\n"
+            "                                1.078]  config\n");
+}
+
 // In place of a column of syllables.
 TEST(Terminal, ALastColumnWithLittleRoomStandsBelowItsRow) {
   Table table;
