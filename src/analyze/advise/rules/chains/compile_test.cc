@@ -43,20 +43,19 @@ TEST(Compile, LightKernelsBetweenProductsBecomeOne) {
 
 // Sixteen launches become one kernel; the last of 33 does not stay alone.
 TEST(Compile, TheLastOfManyLightKernelsIsNotLeftOut) {
-  const Advice advice =
-      Program()
-          .steps(kSteps,
-                 [](Program& program) {
-                   program.op("aten::cat");
-                   for (int i = 0; i < 16; ++i) {
-                     program.kernel(functor("Mul", "n=3145728,inputs=1"), 8'000);
-                     program.kernel(functor("Sin", "n=3145728,inputs=1"), 6'000);
-                   }
-                   program.kernel(advised_row("CatArrayBatchedCopy", "aten::cat",
-                                              "n=53477376,inputs=1", "f32"),
-                                  2.7e6);
-                 })
-          .advice();
+  const Advice advice = Program()
+                            .steps(kSteps,
+                                   [](Program& program) {
+                                     program.op("aten::cat");
+                                     for (int i = 0; i < 16; ++i) {
+                                       program.kernel(functor("Mul", "n=3145728,inputs=1"), 8'000);
+                                       program.kernel(functor("Sin", "n=3145728,inputs=1"), 6'000);
+                                     }
+                                     program.kernel(advised_row("CatArrayBatchedCopy", "aten::cat",
+                                                                "n=53477376,inputs=1", "f32"),
+                                                    2.7e6);
+                                   })
+                            .advice();
   EXPECT_TRUE(says(find(advice, "compile_model"), "33 launches in 2 groups a step"));
   EXPECT_GT(share_of(advice, "compile_model").mid, 0.4);
 }
