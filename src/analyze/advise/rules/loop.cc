@@ -49,6 +49,15 @@ std::vector<Loop> loops_of(const Facts& facts, const Launches& launches) {
   return out;
 }
 
+// Long kernels take their time in a batch as well.
+constexpr double kShortKernel = 20'000;  // ns, in the mean
+bool is_short(const Facts& facts, const Loop& loop) {
+  double ns = 0;
+  for (const std::uint32_t i : loop.launches)
+    ns += static_cast<double>(facts.profile->timeline.activities[i].duration_ns);
+  return ns < kShortKernel * static_cast<double>(loop.launches.size());
+}
+
 // Elements that a kernel reads of its first input; 0 where not known.
 double operand(const Touch& touch) {
   if (touch.kind == TouchKind::kProduct) return touch.batch * touch.m * touch.depth;
@@ -84,7 +93,7 @@ LoopShare share_of_loops(const Facts& facts, double fewest_rounds) {
   for (const Launches& launches : kernels_by_step(facts)) {
     all += static_cast<double>(launches.size());
     for (const Loop& loop : loops_of(facts, launches)) {
-      if (loop.rounds() < fewest_rounds) continue;
+      if (loop.rounds() < fewest_rounds || !is_short(facts, loop)) continue;
       const auto size = static_cast<double>(loop.launches.size());
       looped += size;
       rounds += size * loop.rounds();

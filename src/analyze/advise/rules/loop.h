@@ -23,8 +23,8 @@ inline constexpr std::size_t kFewestRounds = 4;
 // Of all steps. Kernels of one round are equal by name and problem shape.
 std::vector<Loop> find_loops(const Facts& facts);
 
-// The share of the launches that is in loops, their rounds in the mean, and the launches of all
-// rounds but the first.
+// The share of the launches that is in loops of short kernels, their rounds in the mean, and the
+// launches of all rounds but the first.
 struct LoopShare {
   double launches = 0, rounds = 0;
   Launches again;

@@ -48,7 +48,7 @@ class Reuse {
     for (const Launches& run : walk_.runs()) {
       for (std::size_t i = 0; i < run.size(); ++i) table(run, i);
       products(run);
-      bursts(run);
+      if (!walk_.trains()) bursts(run);  // gradients of layers follow one another
     }
     for (const auto& [key, found] : tables_) add_table(found);
     for (const auto& [row, found] : products_) add_product(row, found);

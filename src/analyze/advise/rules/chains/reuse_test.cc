@@ -42,10 +42,11 @@ TEST(Reuse, WhatFollowsFromPositionsIsMadeOnce) {
 }
 
 // A memory that each iteration projects; `between` is what lies between two projections.
-Advice projected(const char* between) {
+Advice projected(const char* between, bool trains = false) {
   return Program()
       .steps(kSteps,
-             [between](Program& program) {
+             [=](Program& program) {
+               if (trains) program.op("autograd::engine::evaluate_function: MmBackward0");
                for (int i = 0; i < 5; ++i) {
                  program.kernel(product("M=65536,N=512,K=512"), 60'000);
                  program.kernel(product("M=65536,N=512,K=512"), 60'000);
@@ -63,6 +64,8 @@ TEST(Reuse, EqualProductsOfAnArrayThatNothingWrites) {
   EXPECT_NEAR(one->saved_share.mid, 0.3 * 8 * 60 / 750, 0.02);
   EXPECT_EQ(one->saved_share.low, 0);  // other weights may be meant
   EXPECT_EQ(one->confidence, "D");
+  // In a backward pass, the gradient of a layer is the input of the next.
+  EXPECT_EQ(find(projected("n=524288,inputs=1", true), "reuse_result"), nullptr);
   // A kernel that writes as many elements may have made a new input.
   EXPECT_EQ(find(projected("n=33554432,inputs=1"), "reuse_result"), nullptr);
 }

@@ -15,6 +15,7 @@ namespace purlin::analyze {
 namespace {
 
 // Between two nodes of a graph, and to launch one (H200: 0.4 us and 5 to 10 us); the least first.
+constexpr double kLongBetween = 50'000;  // ns: a graph of longer launches gains little
 constexpr int kFewestBetween = 8;  // launches between two copies to the host, that a graph is worth
 constexpr Interval3 kNodeGap = {300, 500, 1'000}, kGraphLaunch = {5'000, 10'000, 20'000};
 
@@ -48,8 +49,10 @@ std::vector<AlikeSequences> sequences_by_kernels(const HostView& view) {
 // Adds what the graphs hold; returns the obstacle, "" without one. Nothing is added where a graph
 // would hold one launch, or collectives only.
 std::string captures(const HostView& view, const AlikeSequences& alike, edit::LaunchAsGraph& edit) {
-  if (!alike.all.hindrance.empty() && alike.all.between_copies < kFewestBetween)
-    return alike.all.hindrance;
+  const RepeatedSequence& all = alike.all;
+  const double each = static_cast<double>(all.busy_ns) / std::max(1, all.length * all.repeats);
+  if (!all.hindrance.empty() && (all.between_copies < kFewestBetween || each > kLongBetween))
+    return all.hindrance;
   for (const RepeatedSequence* sequence : alike.each) {
     GraphCapture found = find_capture(view.facts, *sequence);
     if (!found.hindrance.empty()) return found.hindrance;
