@@ -97,7 +97,7 @@ function Bisect(props: { doc: any }) {
   return (
     <Section title={<>Bisect: <span class="verdict">{f.words(d.outcome)}</span></>} class="wide" note={`${itemName(d.item ?? {})}; ${f.relative(d.whole?.ratio)} from end to end; ${f.plural(steps.length, "commit")} tried in ${f.ns((d.seconds ?? 0) * 1e9)}`}>
       {d.culprit ? <p class="lead">Culprit: <code>{d.culprit}</code>{d.confirmation?.effect ? ` (${f.relative(d.confirmation.effect.ratio)} against its parent, ${f.plural(d.confirmation.pairs ?? 0, "pair")})` : ""}</p> : <p class="lead">{d.message || `One of ${f.plural((d.candidates ?? []).length, "commit")}.`}</p>}
-      <table class="plain"><thead><tr><th>step</th><th class="left">commit</th><th class="left">result</th><th>change</th><th class="left">interval</th><th class="left">reason</th></tr></thead><tbody>
+      <table class="plain"><thead><tr><th>step</th><th class="left">commit</th><th class="left">result</th><th>change</th><RatioHead most={most} what="interval" /><th class="left">reason</th></tr></thead><tbody>
         {steps.map((s, i) => <tr class={s.commit === d.culprit ? "chosen" : ""}><td>{i + 1}</td><td class="left mono">{String(s.commit).slice(0, 12)}</td><td class="left"><span class={"verdict " + (styles[s.result] ?? "")}>{s.result}</span></td><td>{f.relative(s.effect?.ratio)}</td><td class="left"><Ratio ratio={s.effect?.ratio ? { ...s.effect, estimate: s.effect.ratio } : null} most={most} verdict={s.result === "bad" ? "regression" : ""} /></td><td class="left why">{s.reason}</td></tr>)}
       </tbody></table>
     </Section>

@@ -16,7 +16,7 @@ export function Ratio(props: { ratio: any; floor?: number; verdict?: string; mos
 }
 
 // The head of a column of these, with what their ends are.
-export const RatioHead = (props: { most: number }) => <th class="left">interval, band = floor<small class="under">{f.relative(Math.exp(-props.most))} to {f.relative(Math.exp(props.most))}</small></th>;
+export const RatioHead = (props: { most: number; what?: string }) => <th class="left">{props.what ?? "interval, band = floor"}<small class="under">{f.relative(Math.exp(-props.most))} to {f.relative(Math.exp(props.most))}</small></th>;
 
 export function Verdicts(props: { list: { doc: any; item: any }[]; href?: string }) {
   const most = Math.max(0.03, ...props.list.map(({ item }) => item.ratio).filter(Boolean).flatMap((r) => [Math.abs(Math.log(r.low ?? r.estimate)), Math.abs(Math.log(r.high ?? r.estimate))])) * 1.1;
