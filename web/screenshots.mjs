@@ -33,6 +33,7 @@ const shots = [
   ["advice", `${gpt}#1/advice`, ".advised"], ["compare", at("compare"), ".view.compare table"],
   ["tuning", at("tuning"), ".view.tuning .uplot"], ["guard", at("guard"), ".view.guard .uplot"],
   ["fleet", at("fleet"), ".fleet-kernels", asked], ["fleet_kernel", at("fleet", "#1/kernels/rms_norm_kernel"), ".series-chart", asked],
+  ["fleet_inside", at("fleet", "#1/kernels/rms_norm_kernel"), ".series-chart", async (p) => { await asked(p); await p.getByRole("heading", { name: "Advice", exact: true }).evaluate((e) => scrollTo(0, e.getBoundingClientRect().top + scrollY - 70)); }],
   ...(captured ? [["kernel", at("kernel", "#1/kernels"), ".kernels .grid-row", async (p) => { await p.getByRole("link", { name: "softmax", exact: true }).click(); await p.getByText("Not in this page").waitFor(); }]] : []),
 ];
 const more = [

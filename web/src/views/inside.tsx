@@ -18,8 +18,8 @@ export function Stalls(props: { stalls: any; note?: Note }) {
       {s.occupancy && <p class="note">{s.occupancy}</p>}
       {(s.sites ?? []).length > 0 && <>
         <h3>Where</h3>
-        <First of={s.sites as any[]} first={15} what="place">{(shown) => <table class="plain"><thead><tr><th class="left">source</th><th>samples</th><th>share</th><th class="left">reasons</th></tr></thead><tbody>
-          {shown.map((x) => <tr><td class="left mono">{x.file ? `${x.file}:${x.line}` : `+0x${(x.offset ?? 0).toString(16)}`}</td><td>{f.count(x.samples)}</td><td><ShareBar value={x.share} /></td>
+        <First of={s.sites as any[]} first={15} what="place">{(shown) => <table class="plain"><thead><tr><th class="left">source</th><th>samples</th><th class="left">of samples</th><th class="left">reasons</th></tr></thead><tbody>
+          {shown.map((x) => <tr><td class="left mono">{x.file ? `${x.file}:${x.line}` : `+0x${(x.offset ?? 0).toString(16)}`}</td><td>{f.count(x.samples)}</td><td class="left"><ShareBar value={x.share} /></td>
             <td class="left faint">{(x.reasons ?? []).map((r: any) => `${f.words(r.reason)} ${f.count(r.samples)}`).join(", ")}</td></tr>)}
         </tbody></table>}</First></>}
     </Section>
