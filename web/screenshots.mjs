@@ -10,7 +10,7 @@ const args = process.argv.slice(2).filter((a) => !a.startsWith("--")), all = pro
 const out = args[0] ?? join(root, "docs/screenshots"), only = args[1];
 mkdirSync(out, { recursive: true });
 const folder = mkdtempSync(join(tmpdir(), "purlin-shots-"));
-const { pages, guardFiles, captured } = makePages(folder);
+const { pages, guardFiles, captured } = makePages(folder, 8);
 const servers = { guard: await view(guardFiles), tuning: await view([data("page/softmax_tune.json")]), live: await view([data("page/softmax_journal.jsonl")]), compare: await view([gpt2("eager"), gpt2("sdpa")]), counters: await view([gpt2("counters")]), fleet: await serve("--demo"), ...(captured ? { kernel: await view([captured, ...guardFiles]) } : {}) };
 const gpt = `file://${pages.gpt2}`, at = (name, hash = "") => servers[name].url + hash;
 const asked = (p) => p.waitForFunction(() => !/Asking the server/.test(document.querySelector("main").innerText));
