@@ -7,8 +7,8 @@
 #include "profile/format/file.h"
 
 #include <algorithm>
-#include <cmath>
 #include <string_view>
+#include <utility>
 
 namespace purlin::fleet {
 namespace {
