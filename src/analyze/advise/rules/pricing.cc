@@ -13,8 +13,7 @@
 namespace purlin::analyze {
 namespace {
 
-constexpr double kLeastLaunch = 2'000;  // ns that even an empty kernel takes
-constexpr double kLaunchCost = 8'000;   // ns of the host for a launch, where no call was recorded
+constexpr double kLaunchCost = 8'000;  // ns of the host for a launch, where no call was recorded
 // The least share of a recorded call that is the program's own.
 constexpr double kLeastOwnCall = 0.2;
 constexpr double kHostBound = 0.3;  // idle part of a chain: the host sets its pace

@@ -14,6 +14,7 @@
 namespace purlin::analyze {
 
 inline constexpr double kShortLaunch = 5'000;  // ns; below it a launch mostly starts and drains
+inline constexpr double kLeastLaunch = 2'000;  // ns that even an empty kernel takes
 inline constexpr double kSmallestRow = 0.002;  // of the unit; smaller rows cannot matter
 
 // Roofs of a device for an estimate, in FLOP/s and B/s; 0 where not known.

@@ -149,7 +149,7 @@ class Compile {
   // to the next, as fast as now, or as a fused kernel moves it.
   Interval3 left_of(const Chain& chain) const {
     Interval3 left;
-    double known = 0, as_fast_ns = 0, fused_bytes = 0, fewest_bytes = 0;
+    double known = 0, shortest = 0, as_fast_ns = 0, fused_bytes = 0, fewest_bytes = 0;
     for (std::size_t i = 0; i < chain.rows.size(); ++i) {
       const double ns = facts_.profile->kernels[chain.rows[i]].duration.mean_ns();
       const Touch& touch = walk_.row_touch(chain.rows[i]);
@@ -161,6 +161,7 @@ class Compile {
         left = left + kUnknownShape * ns;
         continue;
       }
+      shortest = known > 0 ? std::min(shortest, ns) : ns;
       known += ns;
       const double read =
           i > 0 && passes(chain, i - 1) ? std::min(touch.n * touch.in_size, touch.read) : 0;
@@ -177,8 +178,10 @@ class Compile {
     const KernelStat& first = facts_.rows.kernels[facts_.row_of[chain.rows.front()]];
     const double bandwidth = facts_.bandwidth_of(first);
     if (bandwidth <= 0 || known <= 0) return left + Interval3{known, known, known};
+    // However few bytes it moves, a fused kernel starts and drains.
+    const double least = std::min(shortest, kLeastLaunch);
     const auto at = [&](double moved, double share) {
-      return std::min(known, moved / (bandwidth * share) * 1e9);
+      return std::min(known, std::max(least, moved / (bandwidth * share) * 1e9));
     };
     return left + Interval3{as_fast_ns, at(fused_bytes, kCompiledMemory),
                             at(fewest_bytes, facts_.targets.memory)};

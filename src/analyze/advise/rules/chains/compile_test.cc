@@ -60,6 +60,22 @@ TEST(Compile, TheLastOfManyLightKernelsIsNotLeftOut) {
   EXPECT_GT(share_of(advice, "compile_model").mid, 0.4);
 }
 
+// Kernels of a thousand elements: their bytes would take nanoseconds.
+TEST(Compile, AFusedKernelStartsAndDrains) {
+  const Advice advice = Program()
+                            .steps(kSteps,
+                                   [](Program& program) {
+                                     program.kernel(product("M=1,N=1024,K=1024"), 8'000);
+                                     program.op("aten::gelu");
+                                     program.kernel(functor("Mul", "n=1024,inputs=1"), 3'000);
+                                     program.kernel(functor("Exp", "n=1024,inputs=1"), 1'500);
+                                   })
+                            .advice();
+  const Intervention* one = find(advice, "compile_model");
+  ASSERT_NE(one, nullptr);
+  EXPECT_TRUE(says(one, "1.50 us (1.50 us to"));
+}
+
 TEST(Compile, SilentWhereItIsDoneOrCannotBe) {
   EXPECT_EQ(find(eager_program([](Program& program) { program.op("CompiledFxGraph abc"); }),
                  "compile_model"),
