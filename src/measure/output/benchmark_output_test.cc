@@ -229,6 +229,9 @@ TEST(BenchmarkOutput, WhatHoldsNoTimesSaysWhatWasExpected) {
       EXPECT_FALSE(parse_benchmark_output(text, rules(format), "").is_ok()) << text;
     EXPECT_EQ(*parse_output_format(to_text(format)), format);
   }
+  // A document that was cut short names where it ends.
+  const Status cut = parse_hyperfine(R"({"results": [)", {}).status();
+  EXPECT_NE(cut.message().find("column 14"), std::string::npos) << cut.message();
 }
 
 TEST(BenchmarkOutput, ABenchmarkWithoutATimeFailsAlone) {
