@@ -36,7 +36,7 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)  # what the binaries link; drivers are op
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_TOOL_PACKAGE_NAME purlin)
 set(CPACK_DEBIAN_TOOL_PACKAGE_SECTION devel)
-set(CPACK_DEBIAN_TOOL_PACKAGE_RECOMMENDS "libpurlin0, ocl-icd-libopencl1, python3")
+set(CPACK_DEBIAN_TOOL_PACKAGE_RECOMMENDS "libpurlin0, ocl-icd-libopencl1, libcurl4, ca-certificates, python3")
 set(CPACK_DEBIAN_TOOL_PACKAGE_SUGGESTS "pocl-opencl-icd, nvidia-cuda-toolkit")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libpurlin${PROJECT_VERSION_MAJOR})
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)

@@ -4,7 +4,24 @@
 #include "base/output/escaped.h"
 #include "base/text.h"
 
+#include <algorithm>
+
 namespace purlin {
+namespace {
+
+// What a spreadsheet takes for a formula: also behind blanks, and in full width (East Asian input).
+bool is_formula(std::string_view text) {
+  if (text.empty()) return false;
+  if (text.front() == '\t' || text.front() == '\r') return true;
+  const std::string_view rest = text.substr(std::min(text.find_first_not_of(' '), text.size()));
+  if (!rest.empty() && std::string_view("=+-@").find(rest.front()) != std::string_view::npos)
+    return true;
+  for (const char* wide : {"\xEF\xBC\x9D", "\xEF\xBC\x8B", "\xEF\xBC\x8D", "\xEF\xBC\xA0"})
+    if (starts_with(rest, wide)) return true;
+  return false;
+}
+
+}  // namespace
 
 std::string csv_cell(std::string_view text) {
   if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
@@ -17,8 +34,7 @@ std::string csv_cell(std::string_view text) {
 }
 
 std::string csv_text(std::string_view text) {
-  const bool formula =
-      !text.empty() && std::string_view("=+-@\t\r").find(text.front()) != std::string_view::npos;
+  const bool formula = is_formula(text);
   // One row is one line, and no control character reaches a terminal that shows the file.
   const std::string line = one_line(text);
   return csv_cell(!formula || parse_double(text) ? line : "'" + line);

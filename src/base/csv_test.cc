@@ -16,6 +16,13 @@ TEST(Csv, CellsAreQuotedWhereTheyMustBe) {
 TEST(Csv, NoTextIsAFormula) {
   EXPECT_EQ(csv_text("=HYPERLINK(\"x\")"), "\"'=HYPERLINK(\"\"x\"\")\"");
   EXPECT_EQ(csv_text("@SUM"), "'@SUM");
+  EXPECT_EQ(csv_text("  =1+1"), "'  =1+1");
+  EXPECT_EQ(csv_text("\xEF\xBC\x9D"
+                     "1+1"),
+            "'\xEF\xBC\x9D"
+            "1+1")
+      << "a full-width sign";
+  EXPECT_EQ(csv_text(" "), " ");
   EXPECT_EQ(csv_text("-O3"), "'-O3");
   EXPECT_EQ(csv_text("+a"), "'+a");
   EXPECT_EQ(csv_text("-1.5e3"), "-1.5e3");

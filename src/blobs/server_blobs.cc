@@ -14,7 +14,7 @@
 namespace purlin::blobs {
 namespace {
 
-constexpr std::size_t kMaxAnswer = std::size_t{16} << 20, kMaxToken = 512;
+constexpr std::size_t kMaxAnswer = std::size_t{16} << 20;
 constexpr int kMaxServerPages = 1000;
 
 class ServerBlobs : public BlobStore {
@@ -154,6 +154,11 @@ class ServerBlobs : public BlobStore {
   PatientHttp http_;
 };
 
+bool is_token(std::string_view text, std::size_t max_bytes = kMaxToken) {
+  return !text.empty() && text.size() <= max_bytes &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < '\x7f'; });
+}
+
 Result<std::string> token_of_environment() {
   if (const char* token = ::secure_getenv("PURLIN_SERVER_TOKEN");
       token != nullptr && *token != '\0')
@@ -210,11 +215,25 @@ Result<ServerConfig> parse_server_target(const std::string& target) {
   return config;
 }
 
+Result<std::string> parse_server_address(const std::string& text) {
+  std::string address = plain_address(text);
+  if (!address.empty()) return address;
+  return error(Code::kInvalid,
+               "'{}' is not the address of a server: http://HOST:PORT or https://HOST", text);
+}
+
+Result<std::string> read_token(const std::string& file, std::size_t max_bytes) {
+  PURLIN_ASSIGN(const std::string text, read_file(file, max_bytes + 64));
+  std::string token(trim(text));
+  if (is_token(token, max_bytes)) return token;
+  return error(Code::kInvalid, "'{}' holds no token: one word of up to {} characters", file,
+               max_bytes);
+}
+
 Result<ServerConfig> load_server_config(const std::string& target) {
   PURLIN_ASSIGN(ServerConfig config, parse_server_target(target));
   PURLIN_ASSIGN(std::string token, token_of_environment());
-  if (token.size() > kMaxToken ||
-      !std::all_of(token.begin(), token.end(), [](char c) { return c > ' ' && c < '\x7f'; }))
+  if (!token.empty() && !is_token(token))
     return error(Code::kInvalid,
                  "PURLIN_SERVER_TOKEN, or the file of PURLIN_SERVER_TOKEN_FILE, is no token: one "
                  "word of up to {} characters",

@@ -28,6 +28,13 @@ Result<ServerConfig> load_server_config(const std::string& target);
 // Without a token.
 Result<ServerConfig> parse_server_target(const std::string& target);
 
+// The address of a server, http://HOST:PORT or https://HOST/PATH, as plain text: equal addresses
+// are equal. kInvalid for other texts.
+Result<std::string> parse_server_address(const std::string& text);
+// The token in a file: one word. kInvalid for other contents, which the message does not repeat.
+inline constexpr std::size_t kMaxToken = 512;
+Result<std::string> read_token(const std::string& file, std::size_t max_bytes = kMaxToken);
+
 // `clock` outlives the store.
 std::unique_ptr<BlobStore> make_server_blobs(ServerConfig config, std::unique_ptr<HttpClient> http,
                                              Clock& clock, std::uint64_t seed);

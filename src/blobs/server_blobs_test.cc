@@ -194,6 +194,30 @@ TEST(ServerTarget, IsAnAddressAndAName) {
   }
 }
 
+TEST(ServerTarget, TheAddressOfAServerHasASchemeAndAHost) {
+  EXPECT_EQ(parse_server_address("https://Fleet:443/").value(), "https://fleet");
+  EXPECT_EQ(parse_server_address("http://h:1/a/b").value(), "http://h:1/a/b");
+  for (const char* text : {"", "localhost:8717", "ftp://host", "https://", "http://h/?a=b"})
+    EXPECT_EQ(parse_server_address(text).status().code(), Code::kInvalid) << text;
+}
+
+// Two lines in a header would be another request.
+TEST(ServerTarget, AFileOfATokenHoldsOneWord) {
+  const std::string root = make_temporary_directory("purlin-token").value();
+  const std::string file = join_path(root, "token");
+  ASSERT_TRUE(write_atomic(file, " secret-word \n").is_ok());
+  EXPECT_EQ(read_token(file).value(), "secret-word");
+  for (const char* text : {"", "\n", "a-secret b-secret", "a-secret\nb-secret\n", "\xFF\xFE"}) {
+    ASSERT_TRUE(write_atomic(file, text).is_ok());
+    const Status status = read_token(file).status();
+    EXPECT_EQ(status.code(), Code::kInvalid) << text;
+    EXPECT_NE(status.message().find(file), std::string::npos) << text;
+    EXPECT_EQ(status.message().find("secret"), std::string::npos) << text;
+  }
+  EXPECT_FALSE(read_token(join_path(root, "absent")).is_ok());
+  ASSERT_TRUE(remove_tree(root).is_ok());
+}
+
 TEST(ServerTarget, TakesTheTokenFromTheEnvironmentOrAFile) {
   const std::string root = make_temporary_directory("purlin-token").value();
   const std::string file = join_path(root, "token");

@@ -94,7 +94,9 @@ class Collect : public Command {
                       "With the hardware counters that dcgm-exporter uses else"},
                      {"purlin collect --once --server http://127.0.0.1:8717",
                       "Reads and sends what there is, and ends"}},
-        .exit_codes = {{0, "Stopped"}, {2, "Error"}, {3, "--once: batches still wait"}},
+        .exit_codes = {{0, "Stopped"},
+                       {2, "Error"},
+                       {3, "--once: batches still wait, or were refused"}},
         .see = {"docs/guide/collect.md"}};
   }
   void declare(Flags& flags) override {
@@ -145,6 +147,7 @@ class Collect : public Command {
   int once(fleet::Node& node, Context& context) const;
   void send_all(fleet::Node& node) const;
   Result<int> run_with_counters() const;
+  void name_missing_folders(const fleet::CollectorOptions& options, Log& log) const;
   Result<std::unique_ptr<fleet::HttpServer>> listen(fleet::CollectStatus& status) const;
   void watch(fleet::Node& node, Log& log) const;
 
@@ -162,8 +165,11 @@ class Collect : public Command {
 Result<fleet::CollectorOptions> Collect::collector_options() const {
   fleet::CollectorOptions options;
   options.node = node_.empty() ? host_name() : node_;
-  if (options.node.size() > 200)
-    return error(Code::kInvalid, "--node: a name has at most 200 bytes");
+  const bool plain = std::all_of(options.node.begin(), options.node.end(),
+                                 [](unsigned char c) { return c > ' ' && c != 0x7f; });
+  if (options.node.size() > 200 || !plain)
+    return error(Code::kInvalid,
+                 "--node: a name has at most 200 bytes, without blanks and control characters");
   options.spools.folders = spools_;
   if (spools_.empty()) options.spools.folders = {"/var/spool/purlin"};
   options.spools.temporary = temporary_;
@@ -245,7 +251,8 @@ int Collect::once(fleet::Node& node, Context& context) const {
   }
   if (!server_.empty()) send_all(node);
   const fleet::CollectFacts facts = node.facts();
-  const Json json = document_of("purlin.collect/1", {{"captures", facts.state.captures},
+  const std::uint64_t captures = facts.state.captures + facts.state.removed;
+  const Json json = document_of("purlin.collect/1", {{"captures", captures},
                                                      {"rows", facts.state.rows},
                                                      {"batches", facts.spool.committed},
                                                      {"sent", facts.spool.sent},
@@ -254,9 +261,11 @@ int Collect::once(fleet::Node& node, Context& context) const {
                                                      {"raws", facts.raws.sent},
                                                      {"waiting_raws", facts.raws.waiting}});
   answer(context, json_, json,
-         fmt::format("{}, {}, {} sent, {} waiting\n", counted(facts.state.captures, "capture"),
-                     counted(facts.state.rows, "row"), facts.spool.sent, facts.spool.waiting));
-  return facts.spool.waiting > 0 && !server_.empty() ? kExitInconclusive : kExitOk;
+         fmt::format("{} read, {}, {} sent, {} waiting{}\n", counted(captures, "capture"),
+                     counted(facts.state.rows, "row"), facts.spool.sent, facts.spool.waiting,
+                     facts.spool.dead > 0 ? fmt::format(", {} refused", facts.spool.dead) : ""));
+  const bool all_sent = facts.spool.waiting == 0 && facts.spool.dead == 0;
+  return all_sent || server_.empty() ? kExitOk : kExitInconclusive;
 }
 
 Result<std::unique_ptr<fleet::HttpServer>> Collect::listen(fleet::CollectStatus& status) const {
@@ -285,6 +294,16 @@ Result<int> Collect::run_with_counters() const {
   return process.wait()->shell_code();
 }
 
+// They may be made later, so this is no error.
+void Collect::name_missing_folders(const fleet::CollectorOptions& options, Log& log) const {
+  const auto look = [&log](std::string_view flag, const std::string& folder) {
+    if (!is_directory(folder)) log.warn("{} '{}': there is no such folder now", flag, folder);
+  };
+  for (const std::string& folder : options.spools.folders) look("--spool", folder);
+  for (const std::string& folder : config_caches_) look("--config-cache", folder);
+  if (!job_mapping_.empty()) look("--job-mapping", job_mapping_);
+}
+
 Result<int> Collect::run(Context& context) {
   if (counters_) return run_with_counters();
   const std::optional<double> period = parse_duration_s(period_);
@@ -293,10 +312,10 @@ Result<int> Collect::run(Context& context) {
   period_s_ = *period;
   if (server_.empty() && !once_)
     return error(Code::kInvalid, "--server names where batches go, such as https://fleet:8717");
-  while (ends_with(server_, "/")) server_.pop_back();
   raise_descriptors();
   fleet::NodeOptions options;
   PURLIN_ASSIGN(options.collector, collector_options());
+  name_missing_folders(options.collector, context.log);
   PURLIN_ASSIGN(options.spool, spool_options());
   const std::optional<std::uint64_t> raw = parse_bytes(raw_per_hour_);
   if (!raw)

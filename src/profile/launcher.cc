@@ -145,6 +145,7 @@ std::map<std::string, std::string> injection(const CaptureOptions& options,
   if (options.spool_file_bytes > 0)
     result["PURLIN_SPOOL_FILE_BYTES"] = std::to_string(options.spool_file_bytes);
   if (options.anonymous) result["PURLIN_ANONYMOUS"] = "1";
+  if (!options.build.empty()) result["PURLIN_BUILD_LABEL"] = options.build;
   if (options.sample_auto) result["PURLIN_STATE"] = absolute_path(user_state_directory());
   result["PURLIN_STALLS"] = std::to_string(options.stall_period_log2);
   if (!options.counters.empty()) {
@@ -377,7 +378,6 @@ std::map<std::string, std::string> capture_environment(const CaptureOptions& opt
                                                        std::vector<CoverageNote>& notes) {
   std::map<std::string, std::string> variables = injection(options, spool, notes);
   variables.erase("PURLIN_RUN_ID");  // each run has another one
-  if (!options.build.empty()) variables["PURLIN_BUILD_LABEL"] = options.build;
   return variables;
 }
 

@@ -432,6 +432,10 @@ INSTANTIATE_TEST_SUITE_P(Engines, StoreTest, testing::Values(Engine::kSqlite, En
                          });
 
 TEST(OpenStore, SaysWhatIsMissing) {
+  for (const char* target : {"s3://bucket/x", "file:///tmp/x", "://"}) {
+    EXPECT_EQ(init_store(target).code(), Code::kInvalid) << target;
+    EXPECT_EQ(open_store(target).status().code(), Code::kInvalid) << target;
+  }
   const Status status = open_store("/nonexistent/store").status();
   EXPECT_EQ(status.code(), Code::kNotFound);
   EXPECT_NE(status.message().find("purlin store init"), std::string::npos);

@@ -27,7 +27,7 @@ expect_contains "$tmp/libpurlin-dev.files" ./usr/include/purlin/purlin.h ./usr/i
 # No file is in two packages.
 cat "$tmp"/*.files | awk '!/\/$/ {print $6}' | sort | uniq -d >"$tmp/twice"
 [ ! -s "$tmp/twice" ] || { cat "$tmp/twice" >&2; fail "files in two packages"; }
-expect_contains "$tmp/purlin.control" "Package: purlin" "Depends: " "libc6" "Recommends: libpurlin0"
+expect_contains "$tmp/purlin.control" "Package: purlin" "Depends: " "libc6" "Recommends: libpurlin0" "libcurl4"
 expect_contains "$tmp/libpurlin-dev.control" "Depends: libpurlin0 (= "
 ! grep -h '^Depends:' "$tmp"/*.control | grep -q -e cuda -e opencl || fail "a driver became a hard dependency"
 

@@ -43,7 +43,7 @@ def notes():
 
 
 def until(reached, train=True):
-    end = time.time() + 60
+    end = time.time() + 300
     for number in range(10**6):
         step(train)
         if (number >= 30 and not SPOOL) or (number % 5 == 0 and reached()):

@@ -109,8 +109,7 @@ def honest(port, end, latencies, failures):
     while time.monotonic() < end:
         began = time.monotonic()
         try:
-            with socket.create_connection(("127.0.0.1", port), 10) as sock:
-                sock.settimeout(10)
+            with socket.create_connection(("127.0.0.1", port), 60) as sock:
                 sock.sendall(b"GET /v1/nodes HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
                 answer = b""
                 while piece := sock.recv(65536):
@@ -160,6 +159,7 @@ def main():
                 idle.append(attack.connect())
             except OSError:
                 break
+        attack.end = time.monotonic() + options.seconds  # the idle connections took some of it
         latencies, failures, threads = [], [], []
         for name in ("slow_head", "slow_body", "chunks", "oversized", "bomb", "deep_json", "long_target", "noise", "half"):
             threads += [threading.Thread(target=attack.loop, args=(name, getattr(attack, name))) for _ in range(3)]

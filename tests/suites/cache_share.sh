@@ -129,7 +129,7 @@ serve() {  # OPTIONS…: starts a server, sets AWS_ENDPOINT_URL
   rm -f "$tmp/port"
   python3 "$PURLIN_SOURCE/tests/suites/s3_fake.py" "$tmp/port" "$@" &
   servers+=($!)
-  for _ in $(seq 200); do [ -f "$tmp/port" ] && break; sleep 0.05; done
+  wait_until 'the S3 server' test -s "$tmp/port"
   AWS_ENDPOINT_URL=http://127.0.0.1:$(cat "$tmp/port")
 }
 unset "${!AWS_@}" http_proxy HTTP_PROXY all_proxy ALL_PROXY || true

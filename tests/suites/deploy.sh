@@ -108,6 +108,13 @@ for extent in 64 128; do
   printf '{"schema":"purlin.backlog/1","kind":"retune","kernel":"transpose","shape":"X=%d,Y=%d","spec":"%s","device":"%s"}\n' \
     $extent $extent "$PURLIN_SOURCE/kernels/transpose/transpose.toml" "$device"
 done >"$tmp/cache/backlog.jsonl"
+# What each task would fail with is named at once. An address of a server is none of a cache.
+for wrong in "--lease 0s" "--budget 0" "--server fleet:8717" "--specs $tmp/absent"; do
+  # shellcheck disable=SC2086
+  expect_exit 2 purlin worker-pool --drain --device opencl:0 --cache "$tmp/cache" $wrong
+done
+expect_exit 2 purlin backlog --server fleet:8717
+expect_contains "$tmp/err" "'fleet:8717' is not the address of a server"
 expect_exit 0 purlin worker-pool --drain --device opencl:0 --cache "$tmp/cache" --budget 4 \
   --hours "$tmp/hours.json" --poll 1s
 expect_contains "$tmp/err" "no free task"

@@ -242,13 +242,35 @@ def check_commands():
             check_options(match.group(1).split(), file.name)
     compose = yaml.safe_load((DEPLOY / "compose/compose.yaml").read_text())
     check(compose, COMPOSE, "compose.yaml")
-    check_options(compose["services"]["purlin"]["command"], "compose.yaml")
+    server = compose["services"]["purlin"]
+    check_options(server["command"], "compose.yaml")
+    if "--listen" not in server["command"] and any(port.endswith(":8717") for port in server["ports"]):
+        fault("compose.yaml", "port 8717 is published, and the server listens on the loopback")
     for service in compose["services"].values():
         for volume in service.get("volumes", []):
             if not (DEPLOY / "compose" / volume.split(":")[0]).resolve().is_file():
                 fault("compose.yaml", f"no file {volume.split(':')[0]}")
     for file in (DEPLOY / "compose").glob("*.yml"):
         yaml.safe_load(file.read_text())
+
+
+def check_container():
+    """What the binary opens at run time is in the image: a slim base has no libcurl."""
+    text = (DEPLOY / "container/Containerfile").read_text()
+    for package in ("libcurl4", "ca-certificates"):
+        if not re.search(rf"apt-get install .*\b{package}\b", text):
+            fault("Containerfile", f"no {package}, without which no server can be reached")
+
+
+def check_units():
+    for file in (DEPLOY / "systemd").glob("*.service"):
+        text = file.read_text()
+        made = re.findall(r"^ExecStartPre=(\S*?)/usr/bin/install .* (/\S+)$", text, re.M)
+        for prefix, folder in made:
+            if "+" not in prefix or f"ReadWritePaths=-{folder}\n" not in text:
+                fault(file.name, f"the sandbox is made before {folder} is")
+        if "%d" in text:
+            fault(file.name, "%d is of systemd 250; the unit is for 247")
 
 
 def check_metrics():
@@ -277,6 +299,8 @@ def check_metrics():
 check_manifests()
 check_chart()
 check_commands()
+check_container()
+check_units()
 check_metrics()
 print(*FAULTS, sep="\n")
 sys.exit(1 if FAULTS else 0)

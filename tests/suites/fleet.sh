@@ -49,6 +49,15 @@ get "/v1/query/top?begin=-1d" >"$tmp/top"
 expect_exit 2 purlin collect
 expect_contains "$tmp/err" "--server names where batches go"
 expect_exit 2 purlin collect --server "$url" --period never
+expect_exit 2 purlin collect --once --server "${url#http://}"
+expect_contains "$tmp/err" "is not the address of a server"
+printf 'a-token of-two-words\n' >"$tmp/two"
+expect_exit 2 collect --once --token-file "$tmp/two"
+expect_contains "$tmp/err" "holds no token"
+expect_exit 2 collect --once --token-file "$tmp/absent"
+expect_exit 2 collect --once --node "$(printf 'a\nb')"
+expect_exit 0 collect --once --job-mapping "$tmp/absent"
+expect_contains "$tmp/err" "there is no such folder now"
 expect_exit 2 purlin env --format yaml
 expect_exit 2 purlin serve --tls-cert "$tmp/none" --listen 127.0.0.1:0
 

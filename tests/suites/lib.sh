@@ -55,6 +55,25 @@ expect_decided() {
   [ "$code" -eq "$1" ] || expect_exit "$@"
 }
 
+# expect_estimate FILE EXPRESSION COMMAND…: the command profiles a program to FILE, which prints "made N launches". The
+# expression over the report `d` and the launches `made` is true. What a window represents is partly known from time alone,
+# which other programs of the machine take, so it is asked up to four times. $tmp/report.json is the last report.
+expect_estimate() {
+  local file=$1 expression=$2 attempt made
+  shift 2
+  for attempt in 1 2 3 4; do
+    expect_exit 0 "$@"
+    "$PURLIN" report "$file" --json >"$tmp/report.json"
+    made=$(sed -n 's/^made \([0-9]*\) launches.*/\1/p' "$tmp/out")
+    if python3 -c 'import json, sys
+sys.exit(not eval(sys.argv[2], {"d": json.load(open(sys.argv[1])), "made": int(sys.argv[3])}))' \
+      "$tmp/report.json" "$expression" "$made"; then return; fi
+    echo "attempt $attempt: not true of $made launches: $expression" >&2
+  done
+  head -c 3000 "$tmp/report.json" >&2
+  fail "four times not true of $file: $expression"
+}
+
 # expect_contains FILE TEXT…: every text occurs in the file.
 expect_contains() {
   local file=$1 text

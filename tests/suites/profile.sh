@@ -121,8 +121,9 @@ is "exit code after SIGTERM" "$code" 3
 is "notes" "$(notes a.plprof)" no_gpu_use
 
 # --- what the user set stays; nothing to see is explained
-CUDA_INJECTION64_PATH=/other/tool.so expect_exit 0 purlin profile -o a.plprof -- sh -c 'echo "$CUDA_INJECTION64_PATH"'
-expect_contains out /other/tool.so
+# The build's label goes to the processes: a collector reads their captures.
+CUDA_INJECTION64_PATH=/other/tool.so expect_exit 0 purlin profile --build v9 -o a.plprof -- sh -c 'echo "$CUDA_INJECTION64_PATH $PURLIN_BUILD_LABEL"'
+expect_contains out '/other/tool.so v9'
 is "notes" "$(notes a.plprof)" "cuda_injection_taken no_gpu_use"
 mkdir tools
 printf '#!/bin/sh\necho "injected: $CUDA_INJECTION64_PATH"\n' >tools/ncu

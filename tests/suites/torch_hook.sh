@@ -229,9 +229,9 @@ import gzip, os, socket, struct, sys, time
 folder = os.environ["KINETO_IPC_SOCKET_DIR"]
 ours = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 ours.bind(os.path.join(folder, "client"))
-ours.settimeout(5)
+ours.settimeout(60)
 assert os.environ["PURLIN_TORCH"] == "off" and len(folder) <= 54
-configuration, end = b"", time.time() + 20
+configuration, end = b"", time.time() + 120
 while not configuration and time.time() < end:
     payload = struct.pack("<iiqii", 3, 2, 0, os.getpid(), os.getppid())
     ours.sendto(struct.pack("<Q32s", len(payload), b"req") + payload, os.path.join(folder, "dynolog"))

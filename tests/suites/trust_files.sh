@@ -73,11 +73,11 @@ expect_json report.json 'sum(n["cause"] == "unreadable_process_file" for n in d[
 
 # SIGTERM, while a config hangs.
 printf '{"time_ms": 1, "hang_if": "True", "device": {"name": "Stuck"}}' >stuck.json
-"$PURLIN" tune "$PURLIN_SOURCE/tests/data/tune/scale.toml" --device fake:stuck.json --no-store >out 2>err &
+"$PURLIN" tune "$PURLIN_SOURCE/tests/data/tune/scale.toml" --device fake:stuck.json --timeout 10m --no-store >out 2>err &
 pid=$!
 wait_until 'the first evaluation' grep -q 'evaluation 1 of' err
-before=$(date +%s%N)
 kill -TERM "$pid"
+has_ended() { ! kill -0 "$pid"; }
+wait_until 'SIGTERM to end a session whose config hangs' has_ended
 wait "$pid" || true
-[ $(($(date +%s%N) - before)) -lt 5000000000 ] || fail "SIGTERM took five times as long as it may on a quiet machine"
 echo "trust_files: pipes, devices and links are refused at once"

@@ -179,6 +179,8 @@ constexpr Rule kOpClasses[] = {
     {"fmha", "attention"},
     {"attention", "attention"},
     {"sdpa", "attention"},
+    {"mha_fwd", "attention"},
+    {"mha_bwd", "attention"},
     {"qk_int_sv", "attention"},
     {"qk_int8_sv", "attention"},
     {"withpagedkvcache", "attention"},  // FlashInfer's

@@ -3,6 +3,7 @@
 
 #include "analyze/kernel_name/kernel_name.h"
 #include "analyze/roofline/work.h"
+#include "analyze/stalls/stalls.h"
 #include "base/text.h"
 #include "model/device/gpu_table.h"
 
@@ -91,6 +92,10 @@ Status give_shape(Profile& profile, std::string_view text) {
 }
 
 Status give_stalls(Profile& profile, const Profile& samples) {
+  const bool any =
+      std::any_of(samples.kernels.begin(), samples.kernels.end(),
+                  [](const KernelRow& row) { return !read_stalls(row.counters).reasons.empty(); });
+  if (!any) return error(Code::kInvalid, "the file holds no stall samples");
   std::map<std::string, const KernelRow*> by_name;
   for (const KernelRow& row : samples.kernels) {
     const KernelName name = describe_kernel(row.name);

@@ -48,6 +48,15 @@ TEST(Supplement, WhatWasRecordedStays) {
   EXPECT_EQ(name_gpu(profile, "H200").code(), Code::kNotFound);
 }
 
+TEST(Supplement, AFileWithoutStallsIsNamed) {
+  Profile profile = alexnet(), samples = alexnet();
+  EXPECT_EQ(give_stalls(profile, samples).code(), Code::kInvalid);
+  EXPECT_EQ(profile.kernels[0].counters.size(), 2u);
+  samples.kernels[0].counters = {{"smsp__pcsamp_warps_issue_stalled_barrier", 9, 1}};
+  EXPECT_TRUE(give_stalls(profile, samples).is_ok());
+  EXPECT_EQ(profile.kernels[0].counters.size(), 3u);
+}
+
 TEST(Supplement, TextsThatMeanNothing) {
   Profile profile = alexnet();
   for (const char* text : {"", "convolve", "=conv,f32,N=1", "convolve=conv,f32", "convolve=conv",

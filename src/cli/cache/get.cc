@@ -19,7 +19,7 @@ class CacheGet : public Command {
     return {.description =
                 "The outcome is one of these:\n  exact        this shape was tuned\n  bucket       "
                 "a shape of the same bucket was tuned\n  nearest      the closest shape of another "
-                "bucket, only with --nearest\n  transferred  another device model, toolkit or "
+                "bucket, only with --nearest\n  transferred  another device, toolkit or "
                 "driver, only with --allow-transferred\n  miss         no entry\n\nAn entry of "
                 "another architecture is never served.",
             .examples = {{"purlin cache get gemm.toml --shape M=1000,N=1024,K=1024 --explain"}},

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/frame/flags.h"
 
+#include "base/output/terminal.h"
 #include "base/text.h"
 #include "cli/frame/settings.h"
 #include "cli/help/text.h"
 
 #include <CLI/CLI.hpp>
+
+#include <algorithm>
 
 namespace purlin::cli {
 
@@ -218,6 +221,11 @@ Page Flags::page(const VerbText& text) const {
   return page;
 }
 
-std::string Flags::help(const VerbText& text) const { return verb_help(page(text)); }
+std::string Flags::help(const VerbText& text) const {
+  constexpr int kLeast = 60;
+  const Terminal terminal = Terminal::of(stdout);
+  const auto width = static_cast<std::size_t>(std::max(terminal.width(), kLeast));
+  return verb_help(page(text), terminal.bounded() ? std::min(width, kHelpColumns) : kHelpColumns);
+}
 
 }  // namespace purlin::cli

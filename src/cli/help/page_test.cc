@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/help/page.h"
 
+#include "base/text.h"
 #include "cli/frame/command.h"
 #include "cli/help/completion.h"
 #include "cli/help/man.h"
@@ -62,6 +63,16 @@ TEST(HelpPage, EveryVerbHasItsTexts) {
       }
   }
   EXPECT_EQ(man_pages(all).size(), all.pages.size() + all.groups.size() + 1);
+}
+
+// Of a narrow terminal: all but commands, which are copied, and the list of pages.
+TEST(HelpPage, FitsANarrowTerminal) {
+  const Manual all = manual();
+  for (const Page& page : all.pages)
+    for (const std::string& line : split(verb_help(page, 80), '\n')) {
+      const bool copied = line.find("purlin ") != std::string::npos || starts_with(line, "More:");
+      EXPECT_TRUE(copied || line.size() <= 80) << page.name << ": " << line;
+    }
 }
 
 TEST(HelpPage, GroupsListTheirVerbs) {

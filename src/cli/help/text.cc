@@ -18,7 +18,7 @@ std::string help_head(const Option& option) {
 }
 
 void add_options(std::string& text, std::string_view title, const std::vector<Option>& options,
-                 std::size_t column) {
+                 std::size_t column, std::size_t columns) {
   if (options.empty()) return;
   text += fmt::format("\n{}:\n", title);
   for (const Option& option : options) {
@@ -27,20 +27,20 @@ void add_options(std::string& text, std::string_view title, const std::vector<Op
       text += line + "\n";
       line.assign(column, ' ');
     }
-    const std::vector<std::string> lines = wrap(option_brief(option), kHelpColumns - column);
+    const std::vector<std::string> lines = wrap(option_brief(option), columns - column);
     for (std::size_t i = 0; i < lines.size(); ++i)
       text += (i == 0 ? line : std::string(column, ' ')) + lines[i] + "\n";
   }
 }
 
-void add_blocks(std::string& text, std::string_view description) {
+void add_blocks(std::string& text, std::string_view description, std::size_t columns) {
   for (const TextBlock& block : text_blocks(description)) {
     if (!block.verbatim) text += "\n";
     for (const std::string& line : block.lines) {
       if (block.verbatim)
         text += line + "\n";
       else
-        for (const std::string& part : wrap(line, kHelpColumns)) text += part + "\n";
+        for (const std::string& part : wrap(line, columns)) text += part + "\n";
     }
   }
 }
@@ -56,23 +56,29 @@ void add_examples(std::string& text, const std::vector<Example>& examples) {
 
 }  // namespace
 
-std::string verb_help(const Page& page) {
+std::string verb_help(const Page& page, std::size_t columns) {
   std::string text = fmt::format("{}\n\nUsage: {}\n", page.summary, usage_line(page));
-  add_blocks(text, page.text.description);
+  add_blocks(text, page.text.description, columns);
   std::size_t column = 0;
   for (const auto* list : {&page.arguments, &page.options, &page.common})
     for (const Option& option : *list)
       if (const std::size_t width = help_head(option).size(); width <= kWidestHead)
         column = std::max(column, width);
   column += 2;
-  add_options(text, "Arguments", page.arguments, column);
-  add_options(text, "Options", page.options, column);
-  add_options(text, "Common options", page.common, column);
+  add_options(text, "Arguments", page.arguments, column, columns);
+  add_options(text, "Options", page.options, column, columns);
+  add_options(text, "Common options", page.common, column, columns);
   add_examples(text, page.text.examples);
   if (!page.text.exit_codes.empty()) {
     text += "\nExit codes:\n";
-    for (const ExitCode& code : page.text.exit_codes)
-      text += fmt::format("  {}  {}\n", code.code, code.meaning);
+    constexpr std::size_t kMeaning = 5;  // its column
+    for (const ExitCode& code : page.text.exit_codes) {
+      std::string head = fmt::format("  {}  ", code.code);
+      for (const std::string& line : wrap(code.meaning, columns - kMeaning)) {
+        text += head + line + "\n";
+        head.assign(kMeaning, ' ');
+      }
+    }
   }
   if (!starts_with(page.program, "purlin ")) return text;  // a program without a man page
   std::string more = "man " + page.program;

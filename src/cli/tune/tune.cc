@@ -20,6 +20,7 @@
 #include "gpu/registry.h"
 #include "guard/arms/snapshot.h"
 #include "measure/binary_cache.h"
+#include "tune/session/build_ahead.h"
 #include "tune/session/tune_kernel.h"
 
 namespace purlin::cli {
@@ -251,6 +252,7 @@ class TuneCommand : public Command {
       return error(Code::kInvalid,
                    "the strategy '{}' uses no earlier results: --transfer takes auto or transfer",
                    strategy_);
+    PURLIN_TRY(tune::check_strategy(strategy_));
     request_.strategy = strategy_;
     request_.priors = {transfer_, !no_transfer_};
     request_.opened.devices = device_names();
@@ -281,8 +283,12 @@ class TuneCommand : public Command {
     if (samples_ < 1 || samples_ > measure::kMostSamples)
       return error(Code::kInvalid, "--samples must be 1 to {}, not {}", measure::kMostSamples,
                    samples_);
-    if (finals_ < 0 || seed_ < 0 || top_ < 1 || jobs_ < -1)
-      return error(Code::kInvalid, "--finals and --seed must be 0 or more, --top 1, --jobs -1");
+    if (finals_ < 0) return error(Code::kInvalid, "--finals must be 0 or more, not {}", finals_);
+    if (seed_ < 0) return error(Code::kInvalid, "--seed must be 0 or more, not {}", seed_);
+    if (top_ < 1) return error(Code::kInvalid, "--top must be 1 or more, not {}", top_);
+    if (jobs_ < -1 || jobs_ > tune::kMostCompilers)
+      return error(Code::kInvalid, "--jobs must be -1 (as many as cores allow) to {}, not {}",
+                   tune::kMostCompilers, jobs_);
     request_.seed = static_cast<std::uint64_t>(seed_);
     request_.finals = finals_;
     request_.cache.regret_shapes = regret_shapes_;

@@ -9,8 +9,12 @@
 #include "cli/frame/command.h"
 #include "cli/frame/interrupt.h"
 #include "cli/tune/idle_device.h"
+#include "cli/tune/shared_tasks.h"
+#include "cli/tune/spec_files.h"
 #include "cli/tune/tuning_hours.h"
+#include "fleet/client/server_client.h"
 #include "gpu/registry.h"
+#include "tune/session/budget.h"
 
 #include <csignal>
 #include <optional>
@@ -79,6 +83,7 @@ class WorkerPool : public Command {
   Result<int> run(Context& context) override {
     PURLIN_ASSIGN(const double most_s, duration_of("--max-per-day", most_));
     PURLIN_ASSIGN(const double poll_s, duration_of("--poll", poll_));
+    PURLIN_TRY(check_tasks(context.log));
     PURLIN_ASSIGN(std::vector<PoolSlot> slots, open_slots());
     const std::string path =
         hours_.empty() ? join_path(user_state_directory(), "tuning-hours.json") : hours_;
@@ -102,6 +107,17 @@ class WorkerPool : public Command {
     const std::optional<double> seconds = parse_duration_s(text);
     if (seconds && *seconds > 0) return *seconds;
     return error(Code::kInvalid, "{} takes a time such as 30s or 4h, not '{}'", flag, text);
+  }
+
+  // What each task would fail with, for ever.
+  Status check_tasks(Log& log) const {
+    PURLIN_TRY(tune::parse_budget(budget_).status());
+    SharedTasksFlags tasks;
+    tasks.tasks = 1;
+    tasks.lease = lease_;
+    PURLIN_TRY(tasks.check(false));
+    if (!server_.empty()) PURLIN_TRY(fleet::ServerClient::open(server_, system_clock()).status());
+    return specs_.empty() ? Status::ok() : load_specs(specs_, log).status();
   }
 
   Result<std::vector<PoolSlot>> open_slots() const {

@@ -18,7 +18,8 @@ ServerClient::ServerClient(std::string server, std::string token,
 Result<std::unique_ptr<ServerClient>> ServerClient::open(const std::string& url,
                                                          std::unique_ptr<blobs::HttpClient> http,
                                                          Clock& clock) {
-  // Checks the URL and finds the token, as for a cache of that server.
+  PURLIN_TRY(blobs::parse_server_address(url).status());
+  // Finds the token, as for a cache of that server.
   PURLIN_ASSIGN(
       blobs::ServerConfig config,
       blobs::load_server_config(url.substr(0, url.find_last_not_of('/') + 1) + "/server"));

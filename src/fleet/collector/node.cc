@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "blobs/curl_http.h"
+#include "blobs/server_blobs.h"
 #include "fleet/collector/ask_capture.h"
 
 #include <algorithm>
@@ -10,8 +11,6 @@
 
 namespace purlin::fleet {
 namespace {
-
-constexpr std::size_t kMaxTokenBytes = 64 << 10;
 
 std::string machine_boot() {
   return std::string(trim(read_file("/proc/sys/kernel/random/boot_id").value_or("unknown")));
@@ -35,9 +34,27 @@ WindowTakerOptions window_options(const NodeOptions& node) {
   return options;
 }
 
+// A wrong address or token would fail in every period.
+Status check_addresses(NodeOptions& options) {
+  if (!options.server.empty()) {
+    PURLIN_ASSIGN(options.server, blobs::parse_server_address(options.server));
+  }
+  if (!options.token_file.empty())
+    PURLIN_TRY(blobs::read_token(options.token_file).status().with_context("--token-file"));
+  const PlaceLabelsOptions& places = options.places;
+  if (!places.kubelet_url.empty())
+    PURLIN_TRY(
+        blobs::parse_server_address(places.kubelet_url).status().with_context("--kubelet-url"));
+  if (places.kubelet_token_file.empty()) return Status::ok();
+  return blobs::read_token(places.kubelet_token_file, PlaceLabelsOptions::kMaxTokenBytes)
+      .status()
+      .with_context("--kubelet-token-file");
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Node>> Node::open(NodeOptions options, Clock& clock, Log& log) {
+  PURLIN_TRY(check_addresses(options));
   const std::string folder = options.spool.directory;
   PURLIN_TRY(make_directories_durably(folder));
   Result<FileLock> lock = FileLock::acquire(join_path(folder, ".lock"), 0);
@@ -72,7 +89,7 @@ Result<std::unique_ptr<Node>> Node::open(NodeOptions options, Clock& clock, Log&
   to.raws = node->raws_.get();
   to.windows = node->windows_.get();
   if (const std::string file = node->options_.token_file; !file.empty())
-    to.token = [file] { return std::string(trim(read_file(file, kMaxTokenBytes).value_or(""))); };
+    to.token = [file] { return blobs::read_token(file).value_or(""); };
   PURLIN_ASSIGN(std::unique_ptr<blobs::HttpClient> http, blobs::make_curl_http());
   node->shipper_ = std::make_unique<Shipper>(std::move(to), std::move(http), *node->spool_, clock,
                                              log, seed_of(clock));

@@ -4,6 +4,7 @@
 #include "base/files.h"
 #include "base/json/json.h"
 #include "base/text.h"
+#include "blobs/server_blobs.h"
 
 #include <algorithm>
 
@@ -79,9 +80,10 @@ void PlaceLabels::ask_kubelet() {
   request.direct = true;  // it is this node's
   request.max_bytes = kMaxPodListBytes;
   if (!options_.kubelet_token_file.empty())
-    if (const Result<std::string> token = read_file(options_.kubelet_token_file, 64 << 10);
+    if (const Result<std::string> token =
+            blobs::read_token(options_.kubelet_token_file, options_.kMaxTokenBytes);
         token.is_ok())
-      request.headers.emplace_back("Authorization", "Bearer " + std::string(trim(*token)));
+      request.headers.emplace_back("Authorization", "Bearer " + *token);
   const Result<blobs::HttpResponse> response = http_->send(request);
   if (!response.is_ok() || response->status != 200) return;
   const Result<Json> list = Json::parse(response->body, {kMaxPodListBytes, 64});

@@ -21,10 +21,11 @@
 namespace purlin::fleet {
 
 struct PlaceLabelsOptions {
-  std::string kubelet_logs;          // "/var/log/containers"; "" = not asked
-  std::string kubelet_url;           // "http://127.0.0.1:10255/pods"; "" = not asked
-  std::string kubelet_token_file{};  // of the service account
-  std::string job_mapping;           // a folder; "" = none
+  std::string kubelet_logs;  // "/var/log/containers"; "" = not asked
+  std::string kubelet_url;   // "http://127.0.0.1:10255/pods"; "" = not asked
+  static constexpr std::size_t kMaxTokenBytes = 64 << 10;  // a service account's is a document
+  std::string kubelet_token_file{};                        // of the service account
+  std::string job_mapping;                                 // a folder; "" = none
   double negative_s = 60, list_s = 10;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fleet/collector/shipper.h"
 
+#include "base/json/json.h"
 #include "base/text.h"
 
 #include <algorithm>
@@ -14,8 +15,12 @@ constexpr int kMaxInOneStep = 64;
 constexpr double kRequestTimeoutS = 30;
 constexpr double kWindowPauseS = 10, kNoWindowsPauseS = 600;
 
-// What the server will say again however often it is asked.
-bool is_final_refusal(int status) { return status == 400 || status == 413 || status == 422; }
+// What the server will say again however often it is asked. A proxy that refuses can be mended.
+bool is_final_refusal(const blobs::HttpResponse& answer) {
+  if (answer.status != 400 && answer.status != 413 && answer.status != 422) return false;
+  const Result<Json> body = Json::parse(answer.body);
+  return body.is_ok() && starts_with((*body)["schema"].as_string(), "purlin.error/");
+}
 
 }  // namespace
 
@@ -83,7 +88,7 @@ void Shipper::send_raw() {
   const Result<blobs::HttpResponse> response = http_->send(request);
   if (!response.is_ok()) return put_off_raws(response.status().message());
   // An older server has no place for them (404, 405).
-  if (is_final_refusal(response->status) || response->status == 404 || response->status == 405)
+  if (is_final_refusal(*response) || response->status == 404 || response->status == 405)
     return options_.raws->give_up(*raw, "raw_refused");
   if (response->status != 204 && response->status != 200)
     return put_off_raws(fmt::format("it answers {} {}", response->status, trim(response->body)));
@@ -143,7 +148,7 @@ Shipper::Outcome Shipper::settle(const WaitingBatch& batch, const blobs::HttpRes
     said_.clear();
     return Outcome::kGone;
   }
-  if (is_final_refusal(response.status)) {
+  if (is_final_refusal(response)) {
     log_.warn("{} refuses batch {}: {} {}", options_.server, batch.hash, response.status,
               trim(response.body));
     if (const Status buried = spool_.bury(batch); !buried.is_ok()) return fail(buried.message(), 1);

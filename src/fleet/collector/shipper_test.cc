@@ -104,7 +104,13 @@ TEST_F(ShipperTest, OnlyWhatIsRefusedForGoodIsBuried) {
   std::uint64_t dead = 0;
   for (const int code : {400, 413, 422}) {
     commit(2);
-    shipper({status(code), status(204)}).step();
+    blobs::HttpResponse of_a_proxy = status(code);
+    of_a_proxy.body = "<html>Request Entity Too Large</html>";
+    shipper({of_a_proxy}).step();
+    EXPECT_EQ(spool_->totals().waiting, 2U) << code << " of a proxy, which can be mended";
+    blobs::HttpResponse refusal = status(code);
+    refusal.body = R"({"schema": "purlin.error/1", "error": {"message": "no"}})";
+    shipper({refusal, status(204)}).step();
     EXPECT_EQ(spool_->totals().waiting, 0U) << code;
     EXPECT_EQ(spool_->totals().dead, ++dead);
   }

@@ -187,8 +187,8 @@ std::vector<double> samples_of(const Json& times, double to_ms) {
   std::vector<double> samples;
   for (const Json& time : times.items()) {
     if (samples.size() == kMaxSamples) break;
-    if (const double ms = time.as_double() * to_ms; ms > 0 && std::isfinite(ms))
-      samples.push_back(ms);
+    // Kernel Tuner before 0.4 wrote 1e20 for a config that failed.
+    if (const double ms = time.as_double() * to_ms; is_time_ms(ms)) samples.push_back(ms);
   }
   return samples;
 }

@@ -117,9 +117,11 @@ TEST(ReplaySpace, AFailureMayBeInAnyMember) {
   const auto read = ReplaySpace::parse(std::string(kHead) + R"(
       "1": {"a": 1, "time": 0.5, "GFLOP/s": NaN},
       "2": {"a": 2, "time": 0.1, "GFLOP/s": "RuntimeFailedConfig"},
-      "4": {"a": 4, "__error__": "CompilationFailedConfig"}}})");
+      "4": {"a": 4, "__error__": "CompilationFailedConfig"},
+      "8": {"a": 8, "time": 1e20, "times": [1e20, 1e20]}}})");
   ASSERT_TRUE(read.is_ok()) << read.status().message();
   EXPECT_EQ(read->recording().note, "");
+  EXPECT_EQ(read->runs()[3].status, EvaluationStatus::kLaunch);
   EXPECT_EQ(read->runs()[0].samples_ms, std::vector<double>{0.5});
   EXPECT_EQ(read->runs()[1].status, EvaluationStatus::kLaunch);
   EXPECT_EQ(read->runs()[2].status, EvaluationStatus::kCompile);

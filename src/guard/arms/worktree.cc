@@ -73,11 +73,14 @@ Result<std::string> resolve_commit(const std::string& folder, const std::string&
       git(folder, {"rev-parse", "--verify", "--quiet", "--end-of-options", revision + "^{commit}"});
   if (commit.is_ok()) return commit;
   // No repository, or one of another owner: git says which.
-  PURLIN_ASSIGN(const std::string shallow, git(folder, {"rev-parse", "--is-shallow-repository"}));
+  const Result<std::string> shallow = git(folder, {"rev-parse", "--is-shallow-repository"});
+  if (!shallow.is_ok())
+    return error(shallow.status().code(), "{}; run it in the repository, or give --repo",
+                 shallow.status().message());
   return error(Code::kInvalid, "'{}' names no commit of the repository at '{}'{}", revision, folder,
-               shallow == "true" ? "; the clone is shallow, so it lacks older commits: git fetch "
-                                   "--unshallow --tags"
-                                 : "");
+               *shallow == "true" ? "; the clone is shallow, so it lacks older commits: git fetch "
+                                    "--unshallow --tags"
+                                  : "");
 }
 
 Result<std::string> repository_root(const std::string& folder) {
@@ -104,7 +107,10 @@ Result<std::string> make_worktree(const WorktreeOptions& options) {
 
 Result<std::vector<std::string>> commits_between(const std::string& folder, const std::string& good,
                                                  const std::string& bad) {
-  if (good != bad && git(folder, {"merge-base", "--is-ancestor", bad, good}).is_ok())
+  if (good == bad)
+    return error(Code::kInvalid, "good and bad are one commit, {}: there is nothing between them",
+                 good.substr(0, 12));
+  if (git(folder, {"merge-base", "--is-ancestor", bad, good}).is_ok())
     return error(Code::kInvalid,
                  "{} comes after {}: they are swapped; give the earlier revision, which is fast, "
                  "first",

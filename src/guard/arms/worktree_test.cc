@@ -90,6 +90,8 @@ TEST_F(WorktreeTest, SwappedRevisionsAndMergedBranches) {
   EXPECT_EQ(commits_between(repository_, first, last)->size(), 2u);
   EXPECT_NE(commits_between(repository_, last, first).status().message().find("they are swapped"),
             std::string::npos);
+  EXPECT_NE(commits_between(repository_, last, last).status().message().find("are one commit"),
+            std::string::npos);
   EXPECT_FALSE(merged_branch(repository_, last));
   ASSERT_TRUE(
       sh("cd repo && git checkout -qb side && echo 3 >a && git add a && git commit -qm 3 && "

@@ -229,6 +229,13 @@ TEST(BenchmarkOutput, WhatHoldsNoTimesSaysWhatWasExpected) {
       EXPECT_FALSE(parse_benchmark_output(text, rules(format), "").is_ok()) << text;
     EXPECT_EQ(*parse_output_format(to_text(format)), format);
   }
+  // A document that was cut short names where it ends.
+  const std::string cut =
+      parse_benchmark_output(R"({"results": [)", rules(OutputFormat::kHyperfine), "")
+          .status()
+          .message();
+  EXPECT_EQ(cut.find("column 0"), std::string::npos) << cut;
+  EXPECT_NE(cut.find("malformed JSON"), std::string::npos) << cut;
 }
 
 TEST(BenchmarkOutput, ABenchmarkWithoutATimeFailsAlone) {

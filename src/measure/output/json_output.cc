@@ -18,9 +18,10 @@ Result<Json> parse_document(std::string_view text, std::string_view what) {
   if (begin == std::string_view::npos)
     return error(Code::kInvalid, "the output is no {}: it holds no JSON object", what);
   const std::size_t end = text.rfind('}');
+  const bool cut_short = end == std::string_view::npos || end < begin;
   // Google Benchmark writes NaN for a time or counter that it could not compute.
-  Result<Json> document = Json::parse(
-      without_non_finite(text.substr(begin, end < begin ? text.npos : end - begin + 1)));
+  Result<Json> document =
+      Json::parse(without_non_finite(text.substr(begin, cut_short ? text.npos : end - begin + 1)));
   if (!document.is_ok()) return document.status().with_context(fmt::format("reading {}", what));
   return document;
 }

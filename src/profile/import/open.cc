@@ -38,7 +38,7 @@ struct Foreign {
   std::string_view suffix;  // "" = by magic
   std::string_view what, instead;
 };
-constexpr std::array<Foreign, 17> kForeign = {{
+constexpr std::array<Foreign, 18> kForeign = {{
     {"", ".nsys-rep", "a report of Nsight Systems",
      "export it: nsys export --type sqlite -o report.sqlite {}"},
     {"", ".qdrep", "a report of Nsight Systems",
@@ -71,6 +71,7 @@ constexpr std::array<Foreign, 17> kForeign = {{
      "", "a program or a library", "profile it: purlin profile -- {}"},
     {"\xFF\xFE", "", "text in UTF-16, as PowerShell writes it",
      "make UTF-8 of it: iconv -f UTF-16 -t UTF-8 {}"},
+    {"\xFE\xFF", "", "text in UTF-16", "make UTF-8 of it: iconv -f UTF-16 -t UTF-8 {}"},
     {"<!DOCTYPE html", "", "a web page", "give the file it was made from"},
 }};
 

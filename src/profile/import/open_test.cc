@@ -60,6 +60,7 @@ TEST_F(Open, WhatIsForeignSaysWhatToDo) {
       says(advice("i.txt", "=== Device Timing Summary ===\n\nTotal Execution Time (ns): 9\n"),
            "--chrome-kernel-logging"));
   EXPECT_TRUE(says(advice("u.csv", "\xFF\xFE\"\1I\1D"), "iconv -f UTF-16"));
+  EXPECT_TRUE(says(advice("b.csv", std::string_view("\xFE\xFF\0\"\0I", 6)), "iconv -f UTF-16"));
   EXPECT_TRUE(says(advice("n.txt", "hello"), "supported:"));
   EXPECT_TRUE(says(advice("e", ""), "empty"));
   EXPECT_TRUE(says(advice("j.json", "[1, 2]"), "no trace"));

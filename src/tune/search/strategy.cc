@@ -27,17 +27,23 @@ const std::vector<StrategyKind>& strategy_kinds() {
   return kKinds;
 }
 
-Result<std::unique_ptr<Strategy>> make_strategy(std::string_view name,
-                                                const StrategyRequest& request) {
+Status check_strategy(std::string_view name) {
   std::vector<std::string> names;
   for (const StrategyKind& kind : strategy_kinds()) {
-    if (kind.name == name) return kind.make(request);
+    if (kind.name == name) return Status::ok();
     names.emplace_back(kind.name);
   }
   const std::string near = nearest(name, names);
   return error(
       Code::kInvalid, "unknown strategy '{}'; {}", name,
       near.empty() ? "there are: " + join(names, ", ") : fmt::format("did you mean '{}'?", near));
+}
+
+Result<std::unique_ptr<Strategy>> make_strategy(std::string_view name,
+                                                const StrategyRequest& request) {
+  for (const StrategyKind& kind : strategy_kinds())
+    if (kind.name == name) return kind.make(request);
+  return check_strategy(name);
 }
 
 }  // namespace purlin::tune

@@ -84,6 +84,7 @@ struct StrategyKind {
 
 const std::vector<StrategyKind>& strategy_kinds();
 // kInvalid with the known names, or the nearest.
+Status check_strategy(std::string_view name);
 Result<std::unique_ptr<Strategy>> make_strategy(std::string_view name,
                                                 const StrategyRequest& request);
 

@@ -11,9 +11,10 @@ Result<Budget> parse_budget(std::string_view text) {
   Budget budget;
   for (const std::string& part : split(text, ',')) {
     const std::string_view item = trim(part);
-    if (const auto count = parse_int(item); count && *count > 0) {
+    if (const auto count = parse_int(item); count && *count > 0 && budget.evaluations == 0) {
       budget.evaluations = static_cast<std::size_t>(*count);
-    } else if (const auto seconds = parse_duration_s(item); seconds && *seconds > 0) {
+    } else if (const auto seconds = parse_duration_s(item);
+               seconds && *seconds > 0 && budget.seconds == 0) {
       budget.seconds = *seconds;
     } else {
       return error(Code::kInvalid,

@@ -8,13 +8,13 @@ namespace purlin::tune {
 namespace {
 
 constexpr std::chrono::milliseconds kLook{50};  // at whether a wait is over
-constexpr int kMostBuilders = 64;
+constexpr int kMostUnasked = 64;                // where the user names no number
 
 }  // namespace
 
 int default_compilers() {
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  return std::clamp(cores - 1, 1, kMostBuilders);
+  return std::clamp(cores - 1, 1, kMostUnasked);
 }
 
 BuildAhead::BuildAhead(Start start, int threads, bool pause_to_measure)

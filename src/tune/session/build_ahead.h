@@ -31,6 +31,7 @@ struct PoolOptions {
 
 // As many as help on this machine.
 int default_compilers();
+constexpr int kMostCompilers = 1024;  // that a user may ask for: each is a process and a thread
 
 class BuildAhead {
  public:

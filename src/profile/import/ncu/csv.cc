@@ -135,7 +135,7 @@ class NcuImporter {
   Status sniff(Input input) {
     CsvReader reader(std::move(input));
     PURLIN_TRY(find_table(reader));
-    SeparatorVotes votes;
+    SeparatorVotes votes(reader.separator());
     std::vector<std::string> units(columns_->names.size());
     for (std::size_t i = 0; i < kSniffedRecords && reader.next().value_or(false); ++i) {
       if (columns_->one_metric_a_row()) {

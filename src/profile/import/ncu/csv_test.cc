@@ -68,6 +68,9 @@ TEST(NcuValues, Units) {
   EXPECT_EQ(unit_factor("Tbyte/second"), 1e12);
   EXPECT_EQ(unit_factor("Gbyte/s"), 1e9);
   EXPECT_EQ(unit_factor("usecond"), 1e3);
+  EXPECT_EQ(unit_factor("\xC2\xB5s"), 1e3) << "the micro sign";
+  EXPECT_EQ(unit_factor("\xCE\xBCs"), 1e3) << "the letter mu";
+  EXPECT_EQ(unit_factor("GB/s"), 1e9);
   EXPECT_EQ(unit_factor("ms"), 1e6);
   EXPECT_EQ(unit_factor("nsecond"), 1);
   EXPECT_EQ(unit_factor("second"), 1e9);
@@ -212,6 +215,7 @@ TEST(NcuCsv, WholeNumbersTellTheLocaleWhereNothingElseDoes) {
   EXPECT_EQ(total("ns", "117 344"), "117344");
   EXPECT_EQ(total("us", "117.34"), "117340");
   EXPECT_EQ(total("us", "117,34"), "117340 comma");
+  EXPECT_EQ(total("\xC2\xB5s", "117.34"), "117340");
   // The raw page has the units in a row.
   const Result<Profile> raw = import_ncu(
       "\"ID\",\"Kernel Name\",\"CC\",\"gpu__time_duration.sum\"\n\"\",\"\",\"\",\"ns\"\n"
@@ -253,6 +257,20 @@ TEST(NcuCsv, SavedWithOtherSeparators) {
       EXPECT_EQ(profile->kernels[i].duration.total_ns(), original->kernels[i].duration.total_ns());
     }
   }
+}
+
+// A spreadsheet takes ';' where its decimal separator is the comma. Points still count.
+TEST(NcuCsv, SemicolonsTellTheLocaleWhereNothingElseDoes) {
+  const auto total = [](std::string_view value) {
+    const Result<Profile> profile =
+        import_ncu(fmt::format("ID;Kernel Name;CC;Metric Name;Metric Unit;Metric Value\n"
+                               "0;k;8,9;gpu__time_duration.sum;us;{}\n",
+                               value));
+    EXPECT_TRUE(profile.is_ok());
+    return profile->kernels.at(0).duration.total_ns();
+  };
+  EXPECT_EQ(total("117,344"), 117'344);
+  EXPECT_EQ(total("117.34"), 117'340);
 }
 
 TEST(NcuCsv, WhatIsMissingIsSaid) {

@@ -2,6 +2,7 @@
 #include "profile/import/ncu/values.h"
 
 #include "base/text.h"
+#include "base/time.h"
 
 #include <algorithm>
 #include <array>
@@ -38,26 +39,16 @@ struct Scale {
   double factor;
 };
 
-// Times as numerators, in ns; as denominators these make "per second" of 1e9 / factor.
-constexpr std::array<Scale, 9> kTimes = {{{"second", 1e9},
-                                          {"s", 1e9},
-                                          {"msecond", 1e6},
-                                          {"ms", 1e6},
-                                          {"usecond", 1e3},
-                                          {"us", 1e3},
-                                          {"nsecond", 1},
-                                          {"ns", 1},
-                                          {"sec", 1e9}}};
 constexpr std::array<Scale, 5> kPrefixes = {
     {{"K", 1e3}, {"M", 1e6}, {"G", 1e9}, {"T", 1e12}, {"P", 1e15}}};
 constexpr std::array<std::string_view, 10> kCounted = {
     "byte", "hz", "inst", "cycle", "sector", "request", "warp", "thread", "block", "flop"};
 
 double numerator_factor(std::string_view unit) {
-  for (const Scale& time : kTimes)
-    if (unit == time.unit) return time.factor;
+  if (const std::optional<double> ns = ns_per_unit(unit)) return *ns;
   if (unit.size() < 2) return 1;
   std::string rest(unit.substr(1));
+  if (rest == "B") rest = "byte";
   std::transform(rest.begin(), rest.end(), rest.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   if (std::find(kCounted.begin(), kCounted.end(), rest) == kCounted.end()) return 1;
@@ -67,9 +58,8 @@ double numerator_factor(std::string_view unit) {
 }
 
 double denominator_factor(std::string_view unit) {
-  for (const Scale& time : kTimes)
-    if (unit == time.unit) return 1e9 / time.factor;
-  return 1;
+  const std::optional<double> ns = ns_per_unit(unit);  // "per second" of a time in ns
+  return ns.has_value() ? 1e9 / *ns : 1;
 }
 
 struct Label {
@@ -165,7 +155,8 @@ void SeparatorVotes::add(std::string_view metric_or_label, std::string_view unit
 
 char SeparatorVotes::decimal() const {
   if (commas_ != points_) return commas_ > points_ ? ',' : '.';
-  return grouping_points_ > grouping_commas_ ? ',' : '.';
+  if (grouping_points_ != grouping_commas_) return grouping_points_ > grouping_commas_ ? ',' : '.';
+  return columns_ == ';' ? ',' : '.';
 }
 
 char decimal_separator(std::string_view raw) {

@@ -14,13 +14,16 @@ namespace purlin::profile {
 // does not ("1,024" is one thousand or one and a bit), or where the text is no number.
 char decimal_separator(std::string_view text);
 // The decimal separator of a file, from its values. A value that tells it counts most. Else the
-// whole numbers decide: in ns, instructions or bytes, "117.344" has a separator of thousands.
+// whole numbers decide: in ns, instructions or bytes, "117.344" has a separator of thousands. Else
+// the separator of columns: spreadsheets take ';' where the comma is the decimal one.
 class SeparatorVotes {
  public:
+  explicit SeparatorVotes(char columns) : columns_(columns) {}
   void add(std::string_view metric_or_label, std::string_view unit, std::string_view value);
   char decimal() const;  // '.' where nothing tells
 
  private:
+  char columns_;
   std::size_t commas_ = 0, points_ = 0, grouping_commas_ = 0, grouping_points_ = 0;
 };
 
