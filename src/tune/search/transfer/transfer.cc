@@ -11,7 +11,8 @@
 // - Then configs are drawn at random, until the pilot has passed or is refuted (rungs.h). Their
 // best
 //   is asked for once the pilot has passed, and has to pass, too. A refuted one ends the trial.
-//   A cold start draws as well, so the draws are no loss.
+//   With a budget of 200 evaluations or more, only their best does: one slow config more is little
+//   then. A cold start draws as well, so the draws are no loss.
 // - What they praise next is judged together, against the draws (judge.h). The length of this part
 //   follows from the budget.
 // - Each run is judged separately by its order, and dropped separately.
@@ -42,6 +43,8 @@ constexpr std::size_t kLastRefit = 80;
 // there.
 constexpr double kPilotFrom = 0.05, kPilotTo = 0.15;
 constexpr std::size_t kPilots = 200;
+// Evaluations of a budget for which one slow config more is little: less than 1 %.
+constexpr double kEnough = 200;
 // One config in so many is drawn until the runs are judged: while they are doubted, and later.
 constexpr std::size_t kDrawEveryOpen = 2, kDrawEvery = 8;
 constexpr std::size_t kFailedPilots = 2;  // that others take the place of
@@ -52,11 +55,12 @@ constexpr double kDropped = 0.05, kDoubted = 0.5, kTrusted = 0.95;  // belief
 // Numbers of reported configs. After the first, runs must not be doubted: a share of the budget,
 // within bounds. After twice as many, they must have gained belief.
 constexpr double kTrialShare = 0.1, kTrialLow = 4, kTrialHigh = 10;
-constexpr std::size_t kJudgedAgain = 40;  // results until which the surrogate's evidence counts.
-constexpr double kNoEvidence = -2;        // nats.
-constexpr std::size_t kLatePraised = 12;  // of what they praise, so many are judged at a time.
-constexpr double kPraise = 2;             // deviations by which what they praise is faster, if so
-constexpr double kUniform = 3.4641016;    // what is uniform in a range of this has a deviation of 1
+constexpr std::size_t kJudgedAgain = 40;  // results that the evidence of the surrogate is read at
+constexpr double kNoEvidence = -2;        // nats
+// Of what they praise, so many are judged at a time, each as if it were so many deviations faster.
+constexpr std::size_t kLatePraised = 12;
+constexpr double kPraise = 2;
+constexpr double kUniform = 3.4641016;  // what is uniform in a range of this has a deviation of 1
 constexpr const char* kUnlikely = "what was measured here is likelier without them";
 constexpr double kGainOfTransfer = 0.002;  // nats
 // The ways to search after the trial. The other two wait until what the runs praise has been no
@@ -184,13 +188,16 @@ class Transfer : public Strategy {
   // Until a rung has passed, nothing speaks for the runs: only draws are made.
   Trial next_of_trial() {
     if (!pilot_) return {pilot()};
-    if (!passed(piloted_)) return draw_or_wait();
+    if (!passed(piloted_) && !forgiven()) return draw_or_wait();
     if (!favourite_) return {favourite_ = propose()};
     if (!passed(favoured_)) return draw_or_wait();
     if (draws())
       if (const std::optional<std::size_t> index = draw()) return {index};
     return {propose()};
   }
+
+  // A budget for which one more slow config is little has their best asked for all the same.
+  bool forgiven() const { return refuted(piloted_) && allowed() >= kEnough; }
 
   Trial draw_or_wait() {
     const bool outstanding = seen_.size() > told_.size();
@@ -347,7 +354,8 @@ class Transfer : public Strategy {
       surrogate_.forget(i);
       ++outcome_.runs_dropped;
     }
-    if (refuted(piloted_)) return drop("what they call good is slower here than random configs");
+    if (refuted(piloted_) && !forgiven())
+      return drop("what they call good is slower here than random configs");
     if (refuted(favoured_)) return drop("their best is slower here than random configs");
     const std::vector<Judged> praise = judged_by_praise();
     outcome_.belief = belief_in_runs(praise);
@@ -402,7 +410,7 @@ class Transfer : public Strategy {
     return judged;
   }
 
-  // One standard deviation between what they praise, of late, and the other configs.
+  // kPraise deviations between what they praise, of late, and the other configs.
   std::vector<Judged> judged_by_praise() const {
     std::vector<Judged> judged;
     for (const Observed& one : judged_)

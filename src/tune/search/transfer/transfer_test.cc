@@ -165,6 +165,27 @@ TEST_F(Transfer, TheirBestIsNotAskedForAfterASlowPilot) {
   EXPECT_LE(asked, 2);  // only where the first draws happened to be slower still
 }
 
+// One slow config more is little of a long budget, and much of a short one.
+TEST_F(Transfer, ALongBudgetHasTheirBestAskedForAfterASlowPilot) {
+  const PriorRun run = turned_round(run_of(space_, 0));
+  const auto asked_with = [&](std::size_t evaluations) {
+    int asked = 0;
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+      StrategyRequest request{space_, seed, evaluations};
+      request.priors = {run};
+      const auto strategy = make_transfer(request);
+      for (int i = 0; i < 8; ++i) {
+        const std::size_t index = *strategy->ask();
+        asked += index == run.times.front().first;
+        strategy->tell(index, {time_of(space_, index, 0), 1});
+      }
+    }
+    return asked;
+  };
+  EXPECT_GE(asked_with(400), 7);  // else the surrogate has learnt better
+  EXPECT_LE(asked_with(60), 1);
+}
+
 TEST_F(Transfer, AheadOfThePilotsResultThereAreOnlyDraws) {
   const auto strategy = make({run_of(space_, 0)});
   const std::size_t pilot = *strategy->ask();
