@@ -6,7 +6,9 @@
   docs_examples.py run   SANDBOX PAGE…
 
 A block of commands has the language `sh`. Every other block has another language, such as `text` for
-an output. A comment in front of a block says what is particular to it:
+an output. Where a `text` block begins with `$ purlin …`, the rest is what that command prints at 100
+columns. A line `…` in it stands for any lines, and `…` at the end of a line for the rest of that line.
+A comment in front of a block says what is particular to it:
 
   <!-- not run: REASON -->            it needs a GPU, a network, another machine
   <!-- exit: 0 3 -->                  the exit codes that are right (default: 0)
@@ -14,6 +16,7 @@ an output. A comment in front of a block says what is particular to it:
 SANDBOX is the folder that the suite has filled with the files that the pages name. Each page gets a
 copy of it, and its blocks run in order. What differs between a page and the sandbox is in STAND_INS.
 """
+import os
 import pathlib
 import re
 import shutil
@@ -87,6 +90,37 @@ def run_page(blocks, sandbox, folder):
     return failures
 
 
+def as_documented(wanted, printed):
+    """None, or the first line of the block that the command does not print in its place."""
+    at, anywhere = 0, False
+    for line in wanted:
+        if line == "…":
+            anywhere = True
+            continue
+        begins = line[:-1] if line.endswith("…") else None
+        fits = [i for i in range(at, len(printed) if anywhere else min(at + 1, len(printed)))
+                if (printed[i].startswith(begins) if begins is not None else printed[i] == line)]
+        if not fits:
+            return line
+        at, anywhere = fits[0] + 1, False
+    return None if anywhere or at == len(printed) else "(the end)"
+
+
+def check_outputs(blocks, sandbox):
+    failures = []
+    for block in blocks:
+        command, _, wanted = block.text.partition("\n")
+        done = subprocess.run(["timeout", "60", "bash", "-c", command[2:] + " --color never"], cwd=sandbox, text=True,
+                              env={**os.environ, "COLUMNS": "100", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8"},
+                              stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        printed = [line.rstrip() for line in done.stdout.splitlines()]
+        missing = as_documented([line.rstrip() for line in wanted.splitlines()], printed)
+        print(f"  {block.place}: output {'differs' if missing else 'as documented'}", flush=True)
+        if missing:
+            failures.append(f"{block.place}: '{missing}' is not what this prints:\n{command}\n{done.stdout}{done.stderr}")
+    return failures
+
+
 def main():
     what, root = sys.argv[1], pathlib.Path(__file__).resolve().parents[2]
     pages = sys.argv[2 if what == "list" else 3:]
@@ -99,6 +133,8 @@ def main():
         print(f"  {block.place}: {block.reason}")
     if what == "run" and not failures:
         sandbox = pathlib.Path(sys.argv[2])
+        failures += check_outputs([block for block in all_blocks if block.language == "text"
+                                   and block.text.startswith("$ purlin ")], sandbox)
         for number, page in enumerate(pages):
             runs = [block for block in commands if block.page == page and not block.reason]
             if runs:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuBLASLt's algorithms through a fake library (tests/programs/fake_cublaslt.cc): what is listed,
 // what is built, what is refused, and that row-major means row-major.
-#include "gpu/cuda/cublaslt.h"
+#include "gpu/cuda/cublaslt/cublaslt.h"
 
 #include "gpu/fake/fake_device.h"
 #include "gpu/library_app_context.h"

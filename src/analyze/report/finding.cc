@@ -107,6 +107,21 @@ void find_headroom(const Report& report, double busy_share, std::vector<Finding>
                                   rounded_percent(best->roof.utilization), best->roof.ceiling)});
 }
 
+// The share of the kernel with most time. Where its distance to a roof is not known, its stake is
+// not either: it comes before findings that are small in comparison.
+void add_share(const KernelStat& kernel, double busy_share, std::vector<Finding>& findings) {
+  constexpr double kSmall = 0.1;
+  const bool known = kernel.roof.utilization > 0;
+  const double small = known ? 0 : kSmall * kernel.share * busy_share;
+  const auto place = std::find_if(findings.begin(), findings.end(),
+                                  [&](const Finding& finding) { return finding.share < small; });
+  findings.insert(
+      place, {"share", 0,
+              fmt::format("{} owns {} of the kernel time in {}{}", subject(kernel),
+                          rounded_percent(kernel.share), counted(kernel.duration.count(), "launch"),
+                          known ? "" : "; its distance to the roof is not known")});
+}
+
 // The sampled stall reasons of the heaviest kernels.
 void find_stalls(const Report& report, std::vector<Finding>& findings) {
   constexpr std::size_t kKernels = 3;
@@ -155,12 +170,7 @@ std::vector<Finding> find(const Report& report) {
                         "the time is not known"});
   else if (first != report.kernels.end() &&
            std::none_of(findings.begin(), findings.end(), about_it))
-    findings.push_back(
-        {"share", 0,
-         fmt::format(
-             "{} owns {} of the kernel time in {}{}", subject(*first),
-             rounded_percent(first->share), counted(first->duration.count(), "launch"),
-             first->roof.utilization > 0 ? "" : "; its distance to the roof is not known")});
+    add_share(*first, busy_share, findings);
   find_stalls(report, findings);
   if (findings.empty()) findings.push_back({"nothing", 0, "no kernels were recorded"});
   return findings;

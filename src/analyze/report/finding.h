@@ -18,8 +18,8 @@ struct Finding {
   std::string text;  // "GPU idle 44% of 1.23 s: data starvation 33%, host launch 8%"
 };
 
-// Most at stake first, at least one. A kernel's stake is its distance from its roof; of a kernel
-// without a roof only its share is known, so it follows those.
+// Most at stake first, at least one. A kernel's stake is its distance from its roof. Of a kernel
+// without a roof only its share is known: it follows those that are a tenth of its time or more.
 std::vector<Finding> find(const Report& report);
 
 }  // namespace purlin::analyze

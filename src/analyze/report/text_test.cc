@@ -185,6 +185,18 @@ TEST(Finding, NamesWhatIsMostAtStake) {
   const Finding share = find(build_report(sketches_only(), GroupBy::kKernel)).front();
   EXPECT_EQ(share.kind, "share");
   EXPECT_NE(share.text.find("its distance to the roof is not known"), std::string::npos);
+  // So it is with a little idle time. With much idle time, the share comes second.
+  Report unknown = build_report(sketches_only(), GroupBy::kKernel);
+  unknown.timeline = report.timeline;
+  DeviceTime& device = unknown.timeline.devices[0];
+  device.busy_ns = 95 * device.span_ns / 100;
+  device.idle_ns = {device.span_ns - device.busy_ns};
+  EXPECT_EQ(find(unknown).front().kind, "share");
+  EXPECT_EQ(find(unknown)[1].kind, "idle");
+  device.busy_ns = 50 * device.span_ns / 100;
+  device.idle_ns = {device.span_ns - device.busy_ns};
+  EXPECT_EQ(find(unknown).front().kind, "idle");
+  EXPECT_EQ(find(unknown)[1].kind, "share");
 }
 
 // Traces that hold counters and no launches.

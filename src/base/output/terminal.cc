@@ -23,10 +23,20 @@ namespace {
 
 constexpr int kPlainWidth = 100;
 constexpr int kLeastWidth = 20;  // less is no width of a terminal
-// What columns shrink to, step by step until the table fits; true: columns of numbers, too.
-constexpr std::pair<std::size_t, bool> kColumnLimits[] = {{16, false}, {12, false}, {8, false},
-                                                          {10, true},  {8, true},   {4, true}};
+// What columns shrink to, step by step until the table fits.
+struct ColumnLimit {
+  std::size_t least;
+  bool numbers;  // those of numbers, too
+  bool words;    // not so far that a word of up to kWord characters breaks
+};
+constexpr std::size_t kWord = 16;
+constexpr ColumnLimit kColumnLimits[] = {{16, false, true}, {8, false, true},  {8, true, true},
+                                         {8, false, false}, {10, true, false}, {8, true, false},
+                                         {4, true, false}};
 constexpr std::string_view kGap = "  ";
+// Of a cell, where those to its right are text, too: else they stand below their row.
+constexpr std::size_t kMostLines = 3;
+constexpr std::string_view kBelow = "    ";
 
 // The environment names a locale; only the C library knows its encoding, and whether it is there.
 bool locale_is_utf8() {
@@ -94,18 +104,36 @@ std::vector<std::size_t> Table::natural_widths() const {
   return widths;
 }
 
+std::vector<std::size_t> Table::longest_words(std::size_t columns) const {
+  std::vector<std::size_t> longest(columns, 0);
+  const auto count = [&](std::size_t column, std::string_view cell) {
+    for (const std::string& word : split(cell, ' '))
+      longest[column] = std::max(longest[column], std::min(visible_width(word), kWord));
+  };
+  for (std::size_t i = 0; i < columns; ++i) {
+    count(i, columns_[i].title);
+    for (const auto& row : rows_)
+      if (i < row.size()) count(i, row[i]);
+  }
+  return longest;
+}
+
 // Takes from the widest column, again and again: short cells stay whole. Numbers wrap last.
 void Table::fit(std::vector<std::size_t>& widths, std::size_t room) const {
   if (widths.empty()) return;
   std::size_t all =
       std::accumulate(widths.begin(), widths.end(), kGap.size() * (widths.size() - 1));
-  for (const auto& [least, numbers] : kColumnLimits) {
+  if (all <= room) return;
+  const std::vector<std::size_t> words = longest_words(widths.size());
+  for (const ColumnLimit& limit : kColumnLimits) {
     while (all > room) {
       std::size_t* widest = nullptr;
-      for (std::size_t i = 0; i < widths.size(); ++i)
-        if ((numbers || columns_[i].align == Align::kLeft) && widths[i] > least &&
+      for (std::size_t i = 0; i < widths.size(); ++i) {
+        const std::size_t least = std::max(limit.least, limit.words ? words[i] : 0);
+        if ((limit.numbers || columns_[i].align == Align::kLeft) && widths[i] > least &&
             (widest == nullptr || widths[i] > *widest))
           widest = &widths[i];
+      }
       if (widest == nullptr) break;
       --*widest;
       --all;
@@ -113,10 +141,25 @@ void Table::fit(std::vector<std::size_t>& widths, std::size_t room) const {
   }
 }
 
-std::string Table::render(const Terminal& terminal, std::string_view indent) const {
+std::vector<std::size_t> Table::widths_in(std::size_t room) const {
   std::vector<std::size_t> widths = natural_widths();
-  const auto room = static_cast<std::size_t>(std::max(terminal.width(), 1));
-  if (terminal.bounded()) fit(widths, room - std::min(room, visible_width(indent)));
+  const std::vector<std::size_t> natural = widths;
+  fit(widths, room);
+  std::size_t below = widths.size();
+  for (std::size_t i = widths.size(); i-- > 1 && columns_[i].align == Align::kLeft;)
+    if (natural[i] > kMostLines * widths[i]) below = i;
+  if (below < widths.size()) {
+    widths = natural;
+    widths.resize(below);
+    fit(widths, room);
+  }
+  return widths;
+}
+
+std::string Table::render(const Terminal& terminal, std::string_view indent) const {
+  auto room = static_cast<std::size_t>(std::max(terminal.width(), 1));
+  room -= std::min(room, visible_width(indent));
+  const std::vector<std::size_t> widths = terminal.bounded() ? widths_in(room) : natural_widths();
   std::string out;
   const auto row_of = [&](const std::vector<std::string>& cells, Style style) {
     const std::size_t used = std::min(cells.size(), widths.size());
@@ -145,7 +188,18 @@ std::string Table::render(const Terminal& terminal, std::string_view indent) con
   for (const Column& column : columns_) titles.push_back(column.title);
   if (std::any_of(titles.begin(), titles.end(), [](const auto& title) { return !title.empty(); }))
     row_of(titles, Style::kBold);
-  for (const auto& row : rows_) row_of(row, Style::kPlain);
+  for (const auto& row : rows_) {
+    row_of(row, Style::kPlain);
+    for (std::size_t i = widths.size(); i < std::min(row.size(), columns_.size()); ++i) {
+      if (row[i].empty()) continue;
+      std::string_view margin = "  ";
+      for (const std::string& line :
+           wrap_columns(columns_[i].title + "  " + row[i], room - std::min(room, kBelow.size()))) {
+        out += fmt::format("{}{}{}\n", indent, margin, line);
+        margin = kBelow;
+      }
+    }
+  }
   return out;
 }
 

@@ -46,6 +46,8 @@ class Terminal {
 
 // Columns of text. Widths are those on the terminal, so painted cells line up. Where that is
 // bounded and too narrow, the widest columns of text wrap, and last those of numbers, at the right.
+// Words stay whole where that is possible.
+// Last columns of text stand below their row, with titles, where one would take four lines or more.
 // Without any title there is no line of titles.
 class Table {
  public:
@@ -64,7 +66,10 @@ class Table {
     Align align;
   };
   std::vector<std::size_t> natural_widths() const;
+  std::vector<std::size_t> longest_words(std::size_t columns) const;
   void fit(std::vector<std::size_t>& widths, std::size_t room) const;
+  std::vector<std::size_t> widths_in(
+      std::size_t room) const;  // of the columns that stay in the row
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
 };

@@ -123,6 +123,36 @@ TEST(Terminal, TablesFitATerminal) {
             "核心                 9 us\n");
 }
 
+TEST(Terminal, NumbersWrapBeforeWordsOfTextBreak) {
+  Table table;
+  table.column("shape");
+  table.column("verdict");
+  table.column("ratio", Table::Align::kRight);
+  table.column("cause");
+  table.row({"N=65536", "inconclusive", "1.017x [0.979, 1.078]", "code and config"});
+  EXPECT_EQ(table.render(Terminal(true, false, true, 48)),
+            "shape    verdict                 ratio  cause\n"
+            "N=65536  inconclusive   1.017x [0.979,  code and\n"
+            "                                1.078]  config\n");
+}
+
+// In place of a column of syllables.
+TEST(Terminal, ALastColumnWithLittleRoomStandsBelowItsRow) {
+  Table table;
+  for (const char* title : {"kernel", "device", "config", "why"}) table.column(title);
+  table.row(
+      {"gemm", "NVIDIA H100 80GB HBM3", "BM=128 BN=128 BK=8 TM=8 TN=8 LANES=4 PAD=0", "it won"});
+  table.row({"softmax", "NVIDIA H100 80GB HBM3", "BM=64", ""});
+  EXPECT_EQ(table.render(Terminal(true, false, true, 46), " "),
+            " kernel   device\n"
+            " gemm     NVIDIA H100 80GB HBM3\n"
+            "   config  BM=128 BN=128 BK=8 TM=8 TN=8\n"
+            "     LANES=4 PAD=0\n"
+            "   why  it won\n"
+            " softmax  NVIDIA H100 80GB HBM3\n"
+            "   config  BM=64\n");
+}
+
 // A row of a file stays one line for the tools that read it.
 TEST(Terminal, TablesInFilesDoNotWrap) {
   const std::string text = wide_table().render(Terminal(false, false, true, 40));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu/cuda/cublaslt.h"
+#include "gpu/cuda/cublaslt/cublaslt.h"
 #include "gpu/library_app_context.h"
 
 #include <cstring>

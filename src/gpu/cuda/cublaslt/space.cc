@@ -4,7 +4,7 @@
 // cluster and inner shapes: cublasLtMatmulAlgoCheck finds those.
 #include "base/text.h"
 #include "base/time.h"
-#include "gpu/cuda/cublaslt.h"
+#include "gpu/cuda/cublaslt/cublaslt.h"
 
 #include <algorithm>
 #include <cstring>

@@ -124,7 +124,7 @@ class LtProduct {
   LtDescriptors descriptors_;
 };
 
-// Every algorithm the library accepts for a product, by its attributes (cublaslt_space.cc).
+// Every algorithm the library accepts for a product, by its attributes (space.cc).
 struct LtSpaceLimits {
   double seconds = 3;  // after that the space ends, and is not complete
   std::size_t configs = 200'000;
