@@ -10,7 +10,7 @@ const args = process.argv.slice(2).filter((a) => !a.startsWith("--")), all = pro
 const out = args[0] ?? join(root, "docs/screenshots"), only = args[1];
 mkdirSync(out, { recursive: true });
 const folder = mkdtempSync(join(tmpdir(), "purlin-shots-"));
-const { pages, guardFiles, captured } = makePages(folder);
+const { pages, guardFiles, captured } = makePages(folder, 8);
 const servers = { guard: await view(guardFiles), tuning: await view([data("page/softmax_tune.json")]), live: await view([data("page/softmax_journal.jsonl")]), compare: await view([gpt2("eager"), gpt2("sdpa")]), counters: await view([gpt2("counters")]), fleet: await serve("--demo"), ...(captured ? { kernel: await view([captured, ...guardFiles]) } : {}) };
 const gpt = `file://${pages.gpt2}`, at = (name, hash = "") => servers[name].url + hash;
 const asked = (p) => p.waitForFunction(() => !/Asking the server/.test(document.querySelector("main").innerText));
@@ -33,6 +33,7 @@ const shots = [
   ["advice", `${gpt}#1/advice`, ".advised"], ["compare", at("compare"), ".view.compare table"],
   ["tuning", at("tuning"), ".view.tuning .uplot"], ["guard", at("guard"), ".view.guard .uplot"],
   ["fleet", at("fleet"), ".fleet-kernels", asked], ["fleet_kernel", at("fleet", "#1/kernels/rms_norm_kernel"), ".series-chart", asked],
+  ["fleet_inside", at("fleet", "#1/kernels/rms_norm_kernel"), ".series-chart", async (p) => { await asked(p); await p.getByRole("heading", { name: "Advice", exact: true }).evaluate((e) => scrollTo(0, e.getBoundingClientRect().top + scrollY - 70)); }],
   ...(captured ? [["kernel", at("kernel", "#1/kernels"), ".kernels .grid-row", async (p) => { await p.getByRole("link", { name: "softmax", exact: true }).click(); await p.getByText("Not in this page").waitFor(); }]] : []),
 ];
 const more = [

@@ -325,4 +325,11 @@ Result<double> Leases::spent_gpu_s(std::int64_t now_ns) {
   return *row ? spent.real(0) : 0.0;
 }
 
+Result<double> Leases::spent_gpu_s_in_all() {
+  Statement spent = impl_->prepare("SELECT total(gpu_s) FROM spent");
+  const Result<bool> row = spent.step();
+  if (!row.is_ok()) return impl_->named(row.status());
+  return *row ? spent.real(0) : 0.0;
+}
+
 }  // namespace purlin::backlog

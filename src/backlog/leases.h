@@ -76,6 +76,7 @@ class Leases {
   Result<std::vector<SharedTask>> list(std::int64_t now_ns);
   // GPU seconds of tuning on the UTC day of that time.
   Result<double> spent_gpu_s(std::int64_t now_ns);
+  Result<double> spent_gpu_s_in_all();
 
  private:
   class Impl;

@@ -103,6 +103,8 @@ TEST_F(LeasesTest, TheLeaseOfADeadWorkerEndsAndItsLateResultIsRefused) {
   EXPECT_EQ(list->front().state, TaskState::kDone);
   EXPECT_EQ(list->front().outcome, "1.3x");
   EXPECT_EQ(*leases.spent_gpu_s(kNow), 5);
+  EXPECT_EQ(*leases.spent_gpu_s(kNow + 86'400'000'000'000), 0);
+  EXPECT_EQ(*leases.spent_gpu_s_in_all(), 5);
 }
 
 TEST_F(LeasesTest, AHeartbeatKeepsTheLease) {

@@ -15,9 +15,12 @@
 #include "fleet/api/fleet_api.h"
 #include "fleet/api/ingest_api.h"
 #include "fleet/api/query_api.h"
+#include "fleet/api/raw_kernel_api.h"
 #include "fleet/api/window_api.h"
 #include "fleet/backlog/fleet_tasks.h"
 #include "fleet/cache_api.h"
+#include "fleet/demo/made_backlog.h"
+#include "fleet/demo/made_raws.h"
 #include "fleet/demo/made_week.h"
 #include "fleet/service.h"
 #include "fleet/token_file.h"
@@ -201,6 +204,7 @@ std::vector<fleet::Endpoint> all_endpoints(fleet::CacheApi& caches, FleetParts& 
        {fleet::ingest_endpoints(*parts.gate, clock, parts.windows.get()),
         fleet::query_endpoints(*parts.gate, clock), fleet::node_endpoints(*parts.gate),
         fleet::raw_endpoints(*parts.raws, *parts.gate, clock, raw_arrived),
+        fleet::raw_kernel_endpoints(*parts.raws, *parts.gate, clock),
         fleet::window_endpoints(*parts.windows, *parts.raws, clock),
         fleet::guard_endpoints(*parts.gate, clock), fleet::backlog_endpoints(*parts.leases, clock),
         fleet::store_endpoints(*parts.gate, clock), fleet::cache_endpoints(caches)})
@@ -238,19 +242,32 @@ class DemoFolder {
   std::string path_;
 };
 
-Status fill_demo(fleet::StoreGate& gate) {
+Status fill_demo(const FleetParts& parts, const std::string& backlog_path) {
+  const std::int64_t now_ns = system_clock().wall_ns();
+  std::vector<store::Batch> week = fleet::made_week({now_ns});
+  const std::vector<fleet::MadeRaw> raws = fleet::add_made_raws(week);
   std::vector<store::HashedBatch> batches;
-  for (store::Batch& batch : fleet::made_week({system_clock().wall_ns()})) {
+  for (store::Batch& batch : week) {
     PURLIN_ASSIGN(const std::string bytes, store::encode(batch));
     batches.push_back({sha256_hex(bytes), std::move(batch)});
   }
-  return gate.write([&](store::Store& store) -> Status {
+  bool earlier = false;  // an earlier demo, which --data kept
+  const Status filled = parts.gate->write([&](store::Store& store) -> Status {
     PURLIN_ASSIGN(const std::vector<store::NodeState> nodes, store.nodes());
-    if (!nodes.empty()) return Status::ok();  // of an earlier demo, which --data kept
+    earlier = !nodes.empty();
+    if (earlier) return Status::ok();
     for (const Result<store::Ingest>& stored : store.ingest_many(batches))
       PURLIN_TRY(stored.status());
     return store.compact();
   });
+  if (!filled.is_ok() || earlier) return filled;
+  for (const fleet::MadeRaw& raw : raws)
+    PURLIN_TRY(parts.raws->use([&](blobs::BlobStore& blobs) {
+      return store::put_raw(blobs, raw.sha256, raw.bytes).status();
+    }));
+  PURLIN_ASSIGN(backlog::Leases leases, backlog::Leases::open(backlog_path));
+  return parts.gate->read(
+      [&](store::Reader& reader) { return fleet::fill_made_backlog(reader, leases, now_ns); });
 }
 
 std::string demo_text(const std::string& url) {
@@ -262,7 +279,7 @@ std::string demo_text(const std::string& url) {
       "  {0}/v1/query/stragglers         a GPU that is slower than its peers\n"
       "  {0}/v1/query/coverage           a node that is hardly seen\n"
       "  {0}/v1/nodes                    the nodes and their collectors\n"
-      "  {0}/v1/backlog                  what is worth tuning\n"
+      "  {0}/v1/backlog                  what is worth tuning, and what the pool did\n"
       "  {0}/metrics                     the same as counts, for Prometheus\n",
       url);
 }
@@ -403,13 +420,13 @@ class Serve : public Command {
     PURLIN_ASSIGN(FleetParts parts, open_fleet_or_caches(data, store_, raws_, context.log));
     if (demo_ && parts.gate == nullptr)
       return error(Code::kIo, "--demo needs a store; see the warning above");
-    if (demo_) PURLIN_TRY(fill_demo(*parts.gate));
+    const std::string backlog_path = join_path(data, "backlog.sqlite");
+    if (demo_) PURLIN_TRY(fill_demo(parts, backlog_path));
     fleet::Service service(std::move(options), all_endpoints(*api, parts), context.log,
                            audit.get());
     service.add_metrics([&api] { return fleet::cache_metrics(*api); });
     if (parts.gate != nullptr)
       service.add_metrics([&parts] { return fleet::store_metrics(*parts.gate); });
-    const std::string backlog_path = join_path(data, "backlog.sqlite");
     service.add_metrics([&backlog_path] { return backlog_text(backlog_path); });
     std::atomic<const fleet::Watcher*> watching{nullptr};
     service.add_metrics([&watching] {

@@ -34,6 +34,7 @@ enum Section : std::uint64_t {
   kCoverage = 6,
   kShed = 7,
   kRaws = 8,
+  kSpool = 9,
 };
 
 // Texts of a batch, each once; 0 is "".
@@ -108,6 +109,7 @@ class BatchWriter {
     section(kCoverage, coverage);
     section(kShed, shed);
     section(kRaws, raws);
+    if (batch_.spool.limit_bytes > 0) section(kSpool, spool());
     return out.bytes();
   }
 
@@ -136,6 +138,12 @@ class BatchWriter {
     out.signed_varint(batch_.sent_ns - batch_.end_ns);
     write_amount(out, batch_.collector_cpu_ns);
     out.varint(batch_.collector_rss_bytes);
+    return out.bytes();
+  }
+  std::string spool() const {
+    Encoder out;
+    out.varint(batch_.spool.bytes);
+    out.varint(batch_.spool.limit_bytes);
     return out.bytes();
   }
   void device(Encoder& out, const BatchDevice& device) {
@@ -220,6 +228,11 @@ class BatchReader {
     PURLIN_TRY(list(kCoverage, "coverage", batch_.coverage, &BatchReader::covered));
     PURLIN_TRY(list(kShed, "shed", batch_.shed, &BatchReader::shed_cause));
     PURLIN_TRY(list(kRaws, "raws", batch_.raws, &BatchReader::raw));
+    if (sections_[kSpool].data() != nullptr)
+      PURLIN_TRY(section(kSpool, "spool", [&](Decoder& in) {
+        batch_.spool.bytes = in.varint();
+        batch_.spool.limit_bytes = in.varint();
+      }));
     return std::move(batch_);
   }
 

@@ -70,6 +70,14 @@ struct BatchShed {
   bool operator==(const BatchShed&) const = default;
 };
 
+// How full the spool of a node's collector was when the batch was made: batches and raw profiles
+// that wait for the server.
+struct SpoolFill {
+  std::uint64_t bytes = 0;
+  std::uint64_t limit_bytes = 0;  // 0: not stated, as by an older collector
+  bool operator==(const SpoolFill&) const = default;
+};
+
 // A profile or timeline under its content address (store/raws.h).
 struct RawPointer {
   std::string sha256;  // 64 hexadecimal digits
@@ -98,6 +106,7 @@ struct Batch {
   std::vector<BatchRow> rows;
   std::vector<BatchCoverage> coverage;
   std::vector<BatchShed> shed;
+  SpoolFill spool;
   std::vector<RawPointer> raws;
   bool operator==(const Batch&) const = default;
 };

@@ -17,6 +17,7 @@ Batch full_batch() {
   batch.rows[2].duration.reduce_to(5);
   batch.rows[2].recorded = 2.5;
   batch.shed = {{"spool_full", 3, 700, 1 << 20}, {"too_old", 1, 0, 0}};
+  batch.spool = {5 << 20, 256 << 20};
   batch.raws = {{std::string(64, 'a'), 1234, batch.begin_ns, batch.end_ns, "exemplar", 0, "gemm"}};
   batch.runs[0].rank = 3, batch.runs[0].world = 8;
   batch.runs[0].labels.pod = "team/trainer-0";

@@ -16,6 +16,7 @@ void NodeTable::add(const NodeState& state) {
     all.skew_ns = state.skew_ns;
     all.collector_rss_bytes = state.collector_rss_bytes;
     all.shed = state.shed;
+    all.spool = state.spool;
   }
   all.first_begin_ns = std::min(all.first_begin_ns, state.first_begin_ns);
   all.last_end_ns = std::max(all.last_end_ns, state.last_end_ns);

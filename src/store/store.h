@@ -76,6 +76,7 @@ struct NodeState {
   double collector_cpu_ns = 0;                 // of all its batches
   std::uint64_t collector_rss_bytes = 0;       // of the last
   std::vector<BatchShed> shed;
+  SpoolFill spool;  // of the last
 };
 
 struct RawInfo {

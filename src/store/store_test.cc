@@ -285,6 +285,7 @@ TEST_P(StoreTest, KnowsItsNodes) {
                                kMadeUpDayNs + static_cast<std::int64_t>(sequence) * 10'000'000'000);
     batch.skew_ns = 1000;
     batch.shed = {{"spool_full", sequence, 0, 7}};
+    batch.spool = {sequence << 20, 256 << 20};
     EXPECT_EQ(put(hashed(batch)), Ingest::kStored);
   }
   const std::vector<NodeState> nodes = store_->nodes().value();
@@ -301,6 +302,11 @@ TEST_P(StoreTest, KnowsItsNodes) {
   EXPECT_EQ(nodes[0].collector_cpu_ns, 3e6);
   ASSERT_EQ(nodes[0].shed.size(), 1U);
   EXPECT_EQ(nodes[0].shed[0], (BatchShed{"spool_full", 9, 0, 7}));
+  EXPECT_EQ(nodes[0].spool, (SpoolFill{9 << 20, 256 << 20}));
+  // An older collector does not state it.
+  Batch batch = fleet_.batch("n2", 1, kMadeUpDayNs);
+  EXPECT_EQ(put(hashed(batch)), Ingest::kStored);
+  EXPECT_EQ(store_->nodes().value().at(1).spool, SpoolFill());
 }
 
 TEST_P(StoreTest, KeepsBatchesOfAWrongClockApart) {

@@ -65,6 +65,11 @@ export const base = (path: string) => path.split(" ").map((p) => p.replace(/^.*\
 export const moment = (value: number) => `${(value / 1e6).toFixed(4)} ms`;
 export const plural = (n: number, word: string, many = word + "s") => `${count(n)} ${n === 1 ? word : many}`;
 
+// Quantiles of so few launches are hints, and marked.
+const kFew = 30;
+export const few = (launches: number | null | undefined) => known(launches) && launches < kFew;
+export const about = (value: number | null | undefined, hint: boolean) => (hint && known(value) ? "≈ " : "") + ns(value);
+
 // What a figure means, shown when it is pointed at.
 export const meanings: Record<string, string> = {
   total: "Sum of the durations of all launches; concurrent launches each count in full",

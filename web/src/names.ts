@@ -20,3 +20,14 @@ export function ofKernel(entry: any, row: { name: string; label: string; op_clas
   const shape = row.full?.shape ?? "";
   return sameKernel(row, entry.key.kernel) || (shape !== "" && shape === pairs(entry.problem) && entry.key.op === row.op_class);
 }
+
+// The library of a vendor that a run or a winner is of, by its version ("cuBLASLt 13.1.0") or name; "" for others.
+const vendors = /(cublaslt|cublas|cudnn|cusparse|cufft|rocblas|hipblaslt|hipblas|miopen|onednn|onemkl|library)/i;
+export const libraryOf = (toolkit: string | undefined, kernel: string): string => (vendors.test(toolkit ?? "") ? toolkit! : vendors.exec(kernel)?.[1] ?? "");
+
+// Of a list, the fastest of a vendor's library for the same problem on the same model of GPU.
+export interface Timed { problem: object; device: string; dtype?: string; time_ms: number; library: string }
+export function libraryRival<T extends Timed>(own: Timed, among: T[]): T | undefined {
+  const same = (x: T) => x.library !== "" && x.time_ms > 0 && pairs(x.problem) === pairs(own.problem) && x.device === own.device && (!x.dtype || !own.dtype || x.dtype === own.dtype);
+  return own.library !== "" ? undefined : among.filter(same).sort((a, b) => a.time_ms - b.time_ms)[0];
+}

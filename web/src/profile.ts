@@ -7,6 +7,7 @@ export interface Row {
   id: string; label: string; name: string; op_class: string; total_ns: number; count: number;
   p50_ns: number | null; p95_ns: number | null; share: number; bound: string;
   utilization: number | null; headroom: number | null; device: string;
+  recorded: number; // launches whose duration was recorded; the others of `count` were sampled out
   place: number;    // in the report's order
   full: any | null; // its row of the report; null for those that the page has in short
   detail: any | null;
@@ -14,12 +15,18 @@ export interface Row {
 // `unread`: why documents are missing that the page should have.
 export interface ProfileData { file: number; report: any; advice: any; diff: any; rows: Row[]; unread: string[] }
 
-function rowOf(kernel: any, place: number, detail: any): Row {
+// Of the launches that were made, the share whose duration was recorded. Sampling is not known by row.
+export function measuredShare(report: any): number {
+  const c = report.coverage ?? {}, all = (c.launches_seen ?? 0) + (c.launches_sampled_out ?? 0);
+  return all > 0 ? (c.launches_seen ?? 0) / all : 1;
+}
+
+function rowOf(kernel: any, place: number, detail: any, measured: number): Row {
   return {
     id: kernel.id, label: kernel.label || kernel.name, name: kernel.name, op_class: kernel.op_class,
     total_ns: kernel.total_ns, count: kernel.count, p50_ns: kernel.p50_ns, p95_ns: kernel.p95_ns,
     share: kernel.share, bound: kernel.bound, utilization: kernel.utilization,
-    headroom: kernel.roof?.headroom_ns ?? null, device: kernel.device, place, full: kernel, detail,
+    headroom: kernel.roof?.headroom_ns ?? null, device: kernel.device, recorded: kernel.count * measured, place, full: kernel, detail,
   };
 }
 
@@ -27,14 +34,14 @@ async function shortRows(name: string, report: any): Promise<Row[]> {
   const json = await head(name);
   if (!json) return [];
   const a = await arrays(name), labels = new TextDecoder().decode(a.labels as Uint8Array).split("\n");
-  const rows: Row[] = new Array(json.rows), first = report.kernels.length;
+  const rows: Row[] = new Array(json.rows), first = report.kernels.length, measured = measuredShare(report);
   for (let i = 0; i < json.rows; ++i) {
     const total = a.total_ns[i], utilization = a.utilization[i] || null;
     rows[i] = {
       id: "", label: labels[i], name: labels[i], op_class: json.classes[a.op_class[i]], total_ns: total,
       count: a.count[i], p50_ns: a.p50_ns[i] || null, p95_ns: a.p95_ns[i] || null,
       share: report.kernel_ns ? total / report.kernel_ns : 0, bound: json.bounds[a.bound[i]], utilization,
-      headroom: utilization === null ? null : total * (1 - utilization), device: "", place: first + i, full: null, detail: null,
+      headroom: utilization === null ? null : total * (1 - utilization), device: "", recorded: a.count[i] * measured, place: first + i, full: null, detail: null,
     };
   }
   return rows;
@@ -52,8 +59,8 @@ export function profile(file: number): Promise<ProfileData | undefined> {
       tried(index.files.length > 1 && file > 0 ? numbered("diff", file - 1) : "none"),
     ]);
     if (!report) return undefined;
-    const details = report.page?.details ?? [];
-    const rows = report.kernels.map((k: any, i: number) => rowOf(k, i, details[i] ?? null));
+    const details = report.page?.details ?? [], measured = measuredShare(report);
+    const rows = report.kernels.map((k: any, i: number) => rowOf(k, i, details[i] ?? null, measured));
     return { file, report, advice, diff, rows, unread };
   });
 }

@@ -2,7 +2,7 @@
 // Small parts that all views share.
 import { Component, render, type ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { brief, percent, plural, reason } from "./format";
+import { about, brief, few, percent, plural, reason } from "./format";
 import { go, link } from "./url";
 
 const classes = new Set(["gemm", "conv", "attention", "norm", "softmax", "elementwise", "reduction", "copy",
@@ -80,6 +80,13 @@ export function Spark(props: { values?: number[] }) {
       <polygon points={`0,${height} ${points} ${width},${height}`} /><polyline points={points} />
     </svg>
   );
+}
+
+// The cells of median and 95th percentile; of few launches they are hints. `as`: the tag of a cell.
+export function Quantiles(props: { of: { p50_ns: number | null; p95_ns: number | null }; recorded: number; as?: "td" | "span" }) {
+  const hint = few(props.recorded) && props.of.p50_ns != null, Cell = props.as ?? "td", role = Cell === "span" ? "cell" : undefined;
+  const title = hint ? `Of ${plural(props.recorded, "recorded launch", "recorded launches")} only: a hint` : undefined;
+  return <>{[props.of.p50_ns, props.of.p95_ns].map((value) => <Cell role={role} class={hint ? "faint" : ""} title={title}>{about(value, hint)}</Cell>)}</>;
 }
 
 // low – mid – high on an axis from 0 to `of`.

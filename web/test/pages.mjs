@@ -14,7 +14,8 @@ export const data = (name) => join(root, "tests/data", name);
 
 export const run = (...args) => execFileSync(purlin, args, { encoding: "utf8", maxBuffer: 1 << 28, stdio: ["ignore", "pipe", "pipe"], env: environment });
 let environment = process.env;
-export function makePages(folder) {
+// `evaluations`: of the tuning run of this machine. Each is compiled anew, which takes PoCL seconds.
+export function makePages(folder, evaluations = 2) {
   mkdirSync(folder, { recursive: true });
   environment = { ...process.env, HOME: folder, XDG_CACHE_HOME: join(folder, "cache"), XDG_STATE_HOME: join(folder, "state"), PURLIN_CACHE: join(folder, "configs") };
   const at = (name) => join(folder, name), pages = {};
@@ -32,7 +33,7 @@ export function makePages(folder) {
   if (existsSync(sample)) {
     const kernel = (name) => join(root, "kernels", name, name + ".toml");
     run("profile", "--full", "--build", "b113", "-o", at("run.plprof"), "--", sample, "--device", "opencl:0", "--steps", "3", kernel("softmax"), kernel("transpose"));
-    run("tune", kernel("softmax"), "--device", "opencl:0", "--shape", "small", "--budget", "8", "--seed", "1");
+    run("tune", kernel("softmax"), "--device", "opencl:0", "--shape", "small", "--budget", String(evaluations), "--seed", "1");
     run("report", "--html", (pages.captured = at("captured.html")), at("run.plprof"));
   }
   // Not of a measurement: the answer of a bisect.

@@ -132,13 +132,30 @@ Status add_changes(store::Reader& reader, const analysis::Slower& slower, Look& 
   return Status::ok();
 }
 
-}  // namespace
-
-Result<Look> look_at(store::Reader& reader, const AlertConfig& config, std::size_t tasks,
-                     const std::vector<MeasuredTime>& measured, std::int64_t now_ns) {
+store::Filter period_of(const AlertConfig& config, std::int64_t now_ns) {
   store::Filter filter;
   filter.begin_ns = now_ns - static_cast<std::int64_t>(config.period_s * 1e9);
   filter.begin_ns -= filter.begin_ns % store::kHourNs;
+  return filter;
+}
+
+}  // namespace
+
+Result<std::vector<backlog::Leases::Put>> tasks_of_fleet(store::Reader& reader,
+                                                         const AlertConfig& config,
+                                                         std::size_t tasks,
+                                                         const std::vector<MeasuredTime>& measured,
+                                                         std::int64_t now_ns) {
+  const store::Filter filter = period_of(config, now_ns);
+  PURLIN_ASSIGN(const NewestEnvironment newest, newest_environment(reader, filter, now_ns));
+  PURLIN_ASSIGN(const std::vector<analysis::TuneTask> tune,
+                tune_tasks(reader, filter, measured, newest.driver, tasks));
+  return fleet_tasks(tune, newest.runtime, newest.driver);
+}
+
+Result<Look> look_at(store::Reader& reader, const AlertConfig& config, std::size_t tasks,
+                     const std::vector<MeasuredTime>& measured, std::int64_t now_ns) {
+  const store::Filter filter = period_of(config, now_ns);
   Look look;
   PURLIN_ASSIGN(const std::vector<analysis::CoverageCell> coverage, read_coverage(reader, filter));
   PURLIN_ASSIGN(const store::TopKernels top, reader.top(filter, kMostKernels));
@@ -154,10 +171,7 @@ Result<Look> look_at(store::Reader& reader, const AlertConfig& config, std::size
   look.verdicts = verdicts_of(slower, stragglers, thin.size());
   look.findings = findings_of(slower, stragglers, thin, config.url, now_ns);
   PURLIN_TRY(add_changes(reader, slower, look));
-  PURLIN_ASSIGN(const NewestEnvironment newest, newest_environment(reader, filter, now_ns));
-  PURLIN_ASSIGN(const std::vector<analysis::TuneTask> tune,
-                tune_tasks(reader, filter, measured, newest.driver, tasks));
-  look.tasks = fleet_tasks(tune, newest.runtime, newest.driver);
+  PURLIN_ASSIGN(look.tasks, tasks_of_fleet(reader, config, tasks, measured, now_ns));
   return look;
 }
 

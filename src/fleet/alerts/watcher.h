@@ -74,6 +74,12 @@ struct Look {
   };
   std::vector<Change> changes;  // of the alarms: their raw profiles are kept longer
 };
+// Its tasks alone: kernels that tuning could make faster, over all nodes and times.
+Result<std::vector<backlog::Leases::Put>> tasks_of_fleet(store::Reader& reader,
+                                                         const AlertConfig& config,
+                                                         std::size_t tasks,
+                                                         const std::vector<MeasuredTime>& measured,
+                                                         std::int64_t now_ns);
 Result<Look> look_at(store::Reader& reader, const AlertConfig& config, std::size_t tasks,
                      const std::vector<MeasuredTime>& measured, std::int64_t now_ns);
 

@@ -11,9 +11,11 @@
 #include "fleet/api/memory_store_testing.h"
 #include "fleet/api/query_api.h"
 #include "fleet/api/query_filter.h"
+#include "fleet/api/raw_kernel_api.h"
 #include "fleet/api/window_api.h"
 #include "fleet/cache_api.h"
 #include "fleet/service.h"
+#include "profile/format/file.h"
 #include "store/zstd_frame.h"
 
 #include <gtest/gtest.h>
@@ -83,6 +85,7 @@ class ApiTest : public testing::Test {
           raw_endpoints(
               *shelf_, *gate_, clock_,
               [this](const std::string& hash) { return windows_->arrived(hash, clock_.now_ns); }),
+          raw_kernel_endpoints(*shelf_, *gate_, clock_),
           window_endpoints(*windows_, *shelf_, clock_), guard_endpoints(*gate_, clock_),
           backlog_endpoints(*leases_, clock_), store_endpoints(*gate_, clock_),
           cache_endpoints(*caches_)})
@@ -438,6 +441,59 @@ TEST_F(ApiTest, RawProfilesAreFoundByTheKernelsOfTheirNodes) {
   EXPECT_EQ(get("/v1/raws?kernel=gemm")["raws"].size(), 1U);
   EXPECT_EQ(get("/v1/raws?kernel=softmax")["raws"].size(), 0U);
   EXPECT_EQ(ask("GET", "/v1/raws?limit=0").status, 400);
+}
+
+std::string raw_profile(const std::string& kernel, const std::vector<Counter>& counters) {
+  Profile profile;
+  DeviceInfo device;
+  device.name = "NVIDIA H200";
+  profile.environment.devices = {device};
+  for (const double ns : {1000.0, 9000.0}) {
+    KernelRow row;
+    row.name = ns > 5000 ? kernel : "another";
+    row.counters = counters;
+    row.duration.add(ns);
+    profile.kernels.push_back(row);
+  }
+  return profile::encode_profile(profile);
+}
+
+TEST_F(ApiTest, AKernelHasWhatTheNewestRawProfilesHoldOfIt) {
+  const std::string name = "<img src=x>";
+  const std::vector<std::string> bytes = {
+      "no profile", raw_profile("other", {{"dram__bytes.sum", 4, 1}}), raw_profile(name, {}),
+      raw_profile(name, {{"smsp__pcsamp_warps_issue_stalled_long_scoreboard", 30, 2}})};
+  store::Batch batch = made_batch(1, name);
+  for (const std::string& one : bytes) {
+    const std::string hash = sha256_hex(one);
+    batch.raws.push_back({hash, one.size(), batch.begin_ns, batch.end_ns, "profile", 0, ""});
+    ASSERT_EQ(ask("PUT", "/v1/raw/" + hash, one).status, 204);
+  }
+  // One that did not arrive, beyond those that are read.
+  batch.raws.push_back({std::string(64, 'a'), 1, batch.begin_ns, batch.end_ns, "profile", 0, ""});
+  ASSERT_EQ(post(store::encode(batch).value()).status, 204);
+  const std::string ask_for = "/v1/raws/kernel?kernel=%3Cimg%20src%3Dx%3E";
+  for (int twice = 0; twice < 2; ++twice) {
+    const Json json = get(ask_for);
+    EXPECT_EQ(json["raws_in_all"].as_int(), 5);
+    EXPECT_EQ(json["raws_read"].as_int(), 4);
+    ASSERT_EQ(json["unread"].size(), 1U);
+    EXPECT_EQ(json["unread"].items()[0]["sha256"].as_string(), sha256_hex(bytes[0]));
+    EXPECT_NE(json["unread"].items()[0]["why"].as_string(), "");
+    EXPECT_EQ(json["row"]["from"]["sha256"].as_string(), sha256_hex(bytes[2]));
+    EXPECT_EQ(json["row"]["from"]["build"].as_string(), "v1");
+    EXPECT_EQ(json["row"]["kernel"]["count"].as_double(), 1);
+    EXPECT_EQ(json["row"]["kernel"]["namesakes"].as_int(), 1);
+    EXPECT_EQ(json["advice"]["from"], json["row"]["from"]);
+    EXPECT_TRUE(json["advice"]["interventions"].is_array());
+    EXPECT_EQ(json["counters"]["from"]["sha256"].as_string(), sha256_hex(bytes[3]));
+    EXPECT_EQ(json["counters"]["counters"].size(), 1U);
+    EXPECT_EQ(json["stalls"]["stalls"]["reasons"].items().at(0)["reason"].as_string(),
+              "long_scoreboard");
+  }
+  EXPECT_TRUE(get(ask_for + "&model=NVIDIA%20L40S")["row"].is_null());
+  EXPECT_TRUE(get("/v1/raws/kernel?kernel=absent")["row"].is_null());
+  EXPECT_EQ(ask("GET", "/v1/raws/kernel").status, 400);
 }
 
 TEST_F(ApiTest, LeasesGoToOneWorkerAtATime) {

@@ -40,9 +40,10 @@ class BacklogApi {
     const std::lock_guard lock(mutex_);
     const std::int64_t now_ns = clock_.wall_ns();
     const auto tasks = leases_.list(now_ns);
-    const Result<double> spent = leases_.spent_gpu_s(now_ns);
-    if (!tasks.is_ok() || !spent.is_ok())
-      return error_answer(tasks.is_ok() ? spent.status() : tasks.status());
+    const Result<double> today = leases_.spent_gpu_s(now_ns),
+                         all_days = leases_.spent_gpu_s_in_all();
+    for (const Status& status : {tasks.status(), today.status(), all_days.status()})
+      if (!status.is_ok()) return error_answer(status);
     Json json = answer_document("purlin.fleet.backlog/1"), all = Json::array();
     for (const backlog::SharedTask& task : *tasks) {
       Json one = ranked_json(task.ranked);
@@ -55,7 +56,8 @@ class BacklogApi {
       all.push(std::move(one));
     }
     json.set("tasks", std::move(all));
-    json.set("tuning_gpu_s_today", *spent);
+    json.set("tuning_gpu_s_today", *today);
+    json.set("tuning_gpu_s", *all_days);
     return json_answer(json);
   }
 

@@ -23,6 +23,11 @@ Json node_json(const store::NodeState& node) {
                             {"batches", one.batches},
                             {"rows", one.rows},
                             {"raw_bytes", one.raw_bytes}}));
+  // As the last batch states it, which may be one that waited in that spool.
+  const Json spool =
+      node.spool.limit_bytes == 0
+          ? Json()
+          : Json::object({{"bytes", node.spool.bytes}, {"limit_bytes", node.spool.limit_bytes}});
   const double span_s = static_cast<double>(node.last_end_ns - node.first_begin_ns) * 1e-9;
   return Json::object(
       {{"node", node.node},
@@ -38,6 +43,7 @@ Json node_json(const store::NodeState& node) {
        {"too_old_batches", node.too_old},
        {"collector_cpu_share", span_s > 0 ? node.collector_cpu_ns * 1e-9 / span_s : 0},
        {"collector_rss_bytes", node.collector_rss_bytes},
+       {"spool", spool},
        {"shed", std::move(shed)}});
 }
 

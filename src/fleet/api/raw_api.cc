@@ -71,6 +71,47 @@ bool may_show(const store::RawInfo& raw, const NodesOfHours& nodes) {
   return false;
 }
 
+HttpAnswer list_raws(StoreGate& gate, Clock& clock, const Request& request) {
+  Result<store::Filter> filter = parse_filter(request.query, clock.wall_ns());
+  if (!filter.is_ok()) return error_answer(filter.status());
+  const Result<std::size_t> limit =
+      parse_limit(value_of(request.query, "limit"), kRawsByDefault, kMostRaws);
+  if (!limit.is_ok()) return error_answer(limit.status());
+  Json json = answer_document("purlin.fleet.raws/1"), list = Json::array();
+  std::size_t in_all = 0;
+  const Status status = gate.read([&](store::Reader& reader) -> Status {
+    PURLIN_ASSIGN(const std::vector<store::RawInfo> raws, raws_for(reader, *filter));
+    for (const store::RawInfo& raw : raws)
+      if (++in_all <= *limit) list.push(raw_json(raw));
+    return Status::ok();
+  });
+  if (!status.is_ok()) return error_answer(status);
+  json.set("raws_in_all", in_all);
+  json.set("raws", std::move(list));
+  return json_answer(json);
+}
+
+}  // namespace
+
+Result<std::vector<store::RawInfo>> raws_for(store::Reader& reader, const store::Filter& filter) {
+  store::Filter place;  // what a pointer states itself
+  place.begin_ns = filter.begin_ns, place.end_ns = filter.end_ns;
+  bool by_cells = false;
+  for (int i = 0; i < store::kDimensions; ++i) {
+    const auto dimension = static_cast<Dimension>(i);
+    if (!filter[dimension]) continue;
+    const bool stated = dimension == Dimension::kNode || dimension == Dimension::kBuild ||
+                        dimension == Dimension::kJob;
+    if (stated) place[dimension] = filter[dimension];
+    by_cells = by_cells || !stated;
+  }
+  PURLIN_ASSIGN(std::vector<store::RawInfo> raws, reader.raws(place));
+  if (!by_cells || raws.empty()) return raws;
+  PURLIN_ASSIGN(const NodesOfHours nodes, nodes_with_kernel(reader, filter));
+  std::erase_if(raws, [&](const store::RawInfo& raw) { return !may_show(raw, nodes); });
+  return raws;
+}
+
 Json raw_json(const store::RawInfo& raw) {
   Json json = Json::object({{"sha256", raw.pointer.sha256},
                             {"url", "/v1/raw/" + raw.pointer.sha256},
@@ -85,43 +126,6 @@ Json raw_json(const store::RawInfo& raw) {
   if (raw.keep_until_ns > 0) json.set("keep_until", format_rfc3339(raw.keep_until_ns));
   return json;
 }
-
-HttpAnswer list_raws(StoreGate& gate, Clock& clock, const Request& request) {
-  Result<store::Filter> filter = parse_filter(request.query, clock.wall_ns());
-  if (!filter.is_ok()) return error_answer(filter.status());
-  const Result<std::size_t> limit =
-      parse_limit(value_of(request.query, "limit"), kRawsByDefault, kMostRaws);
-  if (!limit.is_ok()) return error_answer(limit.status());
-  Json json = answer_document("purlin.fleet.raws/1"), list = Json::array();
-  std::size_t in_all = 0;
-  const Status status = gate.read([&](store::Reader& reader) -> Status {
-    store::Filter place;  // what a pointer states itself
-    place.begin_ns = filter->begin_ns, place.end_ns = filter->end_ns;
-    bool by_cells = false;
-    for (int i = 0; i < store::kDimensions; ++i) {
-      const auto dimension = static_cast<Dimension>(i);
-      if (!(*filter)[dimension]) continue;
-      const bool stated = dimension == Dimension::kNode || dimension == Dimension::kBuild ||
-                          dimension == Dimension::kJob;
-      if (stated) place[dimension] = (*filter)[dimension];
-      by_cells = by_cells || !stated;
-    }
-    PURLIN_ASSIGN(const std::vector<store::RawInfo> raws, reader.raws(place));
-    NodesOfHours nodes;
-    if (by_cells && !raws.empty()) {
-      PURLIN_ASSIGN(nodes, nodes_with_kernel(reader, *filter));
-    }
-    for (const store::RawInfo& raw : raws)
-      if ((!by_cells || may_show(raw, nodes)) && ++in_all <= *limit) list.push(raw_json(raw));
-    return Status::ok();
-  });
-  if (!status.is_ok()) return error_answer(status);
-  json.set("raws_in_all", in_all);
-  json.set("raws", std::move(list));
-  return json_answer(json);
-}
-
-}  // namespace
 
 Status RawShelf::use(const std::function<Status(blobs::BlobStore&)>& what) {
   std::unique_ptr<blobs::BlobStore> blobs;

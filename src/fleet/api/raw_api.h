@@ -37,6 +37,11 @@ class RawShelf {
   std::vector<std::unique_ptr<blobs::BlobStore>> idle_;
 };
 
+// The pointers that a question is about, the newest first: those that fit its place and, with a
+// filter of launches such as `kernel`, whose node ran such launches in one of their hours.
+Result<std::vector<store::RawInfo>> raws_for(store::Reader& reader, const store::Filter& filter);
+Json raw_json(const store::RawInfo& raw);
+
 // Each call waits for the store's thread no longer than its own write takes.
 store::RawPointers pointers_of(StoreGate& gate);
 // `stored` gets the hash of each raw profile that arrives. Where it fails, the node sends it again.

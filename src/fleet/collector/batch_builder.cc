@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fleet/collector/batch_builder.h"
 
-#include "analyze/kernel_name/kernel_name.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "fleet/analysis/role.h"
+#include "fleet/analysis/stored_name.h"
 
 #include <algorithm>
 
@@ -15,7 +15,7 @@ constexpr std::int64_t kRowHourNs = 3'600'000'000'000, kMaxAheadNs = 60'000'000'
 // Older periods are of a wrong clock: a batch spans 40 days at most.
 constexpr std::int64_t kMaxBehindNs = 30 * 24 * kRowHourNs;
 constexpr std::size_t kRowsOfBatch = 20'000, kMaxNames = 20'000;
-constexpr std::size_t kMaxKernelBytes = 4096, kMaxCommandBytes = 1024;
+constexpr std::size_t kMaxCommandBytes = 1024;
 constexpr std::string_view kOtherKernels = "(other kernels)";
 
 std::string cut(std::string_view text, std::size_t bytes) {
@@ -107,13 +107,13 @@ std::uint32_t BatchBuilder::index_of(store::BatchRun run) {
 const std::string& BatchBuilder::name_of(const std::string& raw) {
   if (const auto known = names_.find(raw); known != names_.end()) return known->second;
   if (names_.size() >= kMaxNames) names_.clear();
-  const analyze::KernelName name = analyze::describe_kernel(raw);
-  return names_[raw] = cut(name.brief.empty() ? raw : name.brief, kMaxKernelBytes);
+  return names_[raw] = analysis::stored_name(analyze::describe_kernel(raw), raw);
 }
 
 void BatchBuilder::add_row(const KernelRow& row, double measured, std::int64_t hour_ns,
                            std::uint32_t device, std::uint32_t run) {
-  RowKey key{hour_ns, cut(row.name, kMaxKernelBytes), row.op, row.shape, row.dtype, device, run};
+  RowKey key{
+      hour_ns, cut(row.name, analysis::kMaxKernelBytes), row.op, row.shape, row.dtype, device, run};
   auto found = rows_.find(key);
   const bool full = found == rows_.end() && rows_.size() >= max_rows_;
   if (full) key = {hour_ns, std::string(kOtherKernels), "", "", "", device, run};
@@ -188,6 +188,7 @@ std::vector<store::Batch> BatchBuilder::batches(const BatchFacts& facts,
     batch.tool_version = version();
     batch.devices = devices_;
     batch.runs = runs_;
+    batch.spool = facts.spool;
     for (; row != rows_.end() && batch.rows.size() < kRowsOfBatch; ++row)
       batch.rows.push_back(row->second);
     if (all.empty()) {

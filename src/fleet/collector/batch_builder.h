@@ -27,6 +27,7 @@ struct BatchFacts {
   std::int64_t begin_ns = 0, end_ns = 0;
   double collector_cpu_ns = 0;
   std::uint64_t collector_rss_bytes = 0;
+  store::SpoolFill spool{};
 };
 
 class BatchBuilder {

@@ -166,6 +166,12 @@ ReadMarks Collector::marks() const {
   return marks;
 }
 
+store::SpoolFill Collector::spool_fill() const {
+  store::SpoolFill fill{spool_.totals().waiting_bytes, spool_.max_bytes()};
+  if (options_.raws != nullptr) fill.bytes += options_.raws->totals().waiting_bytes;
+  return fill;
+}
+
 // The builder keeps what could not be written: the next commit takes it.
 Status Collector::commit(std::int64_t now_ns) {
   const std::vector<RawCapture> pointers =
@@ -173,8 +179,8 @@ Status Collector::commit(std::int64_t now_ns) {
   std::vector<store::Batch> batches;
   if (!builder_.empty() || !pointers.empty()) {
     const double cpu_ns = process_cpu_s() * 1e9;
-    BatchFacts facts{options_.node, begin_ns_, now_ns, cpu_ns - cpu_before_ns_,
-                     process_rss_bytes()};
+    BatchFacts facts{options_.node,           begin_ns_,           now_ns,
+                     cpu_ns - cpu_before_ns_, process_rss_bytes(), spool_fill()};
     batches = builder_.batches(facts, pointers);
   }
   std::uint64_t rows = 0;

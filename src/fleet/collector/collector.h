@@ -72,6 +72,7 @@ class Collector {
   void take(const Followed& followed, const profile::TailPart& part, std::int64_t now_ns);
   Status commit(std::int64_t now_ns);
   ReadMarks marks() const;
+  store::SpoolFill spool_fill() const;
   void drop_ended();
   void look_at_windows(std::int64_t now_ns);
   bool has_ended(const Followed& followed, std::int64_t now_ns) const;

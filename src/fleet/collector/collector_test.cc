@@ -94,6 +94,7 @@ TEST_F(CollectorTest, FoldsAPeriodToRowsWithTheirPlace) {
   EXPECT_EQ(batch.coverage[0].launches_seen, 101);
   EXPECT_EQ(batch.coverage[0].overhead_ns, 50'000);
   EXPECT_GT(batch.collector_rss_bytes, 0U);
+  EXPECT_EQ(batch.spool, (store::SpoolFill{0, spool_->max_bytes()}));
   look();
   EXPECT_TRUE(ship().empty()) << "a period without activity makes none";
 }

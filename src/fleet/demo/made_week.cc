@@ -184,6 +184,16 @@ store::BatchCoverage made_coverage(const Place& place, int gpu, std::int64_t hou
   return coverage;
 }
 
+// One node's is full, and the collectors of one job are too old to state it.
+store::SpoolFill made_spool(const Place& place) {
+  constexpr std::uint64_t kLimit = std::uint64_t{256} << 20;
+  if (place.fleet.prefix == "l40s") return {};
+  if (hardly_seen(place)) return {kLimit - (std::uint64_t{1} << 20), kLimit};
+  return {(std::uint64_t{place.fleet.prefix == "h200" ? 9u : 1u} << 20) *
+              static_cast<std::uint64_t>(place.node + 1) / 4,
+          kLimit};
+}
+
 store::Batch made_batch(const Place& place, const std::vector<double>& chips, double process,
                         std::int64_t hour_ns, Random& random) {
   const Fleetlet& fleet = place.fleet;
@@ -220,6 +230,7 @@ store::Batch made_batch(const Place& place, const std::vector<double>& chips, do
     batch.coverage.push_back(made_coverage(place, gpu, hour_ns, busy_ns));
   }
   if (hardly_seen(place)) batch.shed.push_back({"spool_full", 3, 1200, 0});
+  batch.spool = made_spool(place);
   return batch;
 }
 

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fleet/demo/made_week.h"
 
+#include "base/files.h"
 #include "fleet/analysis/compare.h"
+#include "fleet/analysis/raw_kernel.h"
 #include "fleet/analysis/roofs.h"
 #include "fleet/analysis/slower.h"
 #include "fleet/analysis/stragglers.h"
+#include "fleet/api/memory_store_testing.h"
+#include "fleet/demo/made_backlog.h"
+#include "fleet/demo/made_raws.h"
 
 #include <gtest/gtest.h>
 
@@ -89,6 +94,45 @@ TEST(MadeWeek, ShowsTheStragglerAndTheNodeThatIsHardlySeen) {
   const auto thin = analysis::thin_nodes(the_week().coverage, {});
   ASSERT_EQ(thin.size(), 1u);
   EXPECT_EQ(thin[0].node, "a100-03");
+}
+
+TEST(MadeWeek, HasRawProfilesWithAndWithoutCounters) {
+  std::vector<store::Batch> week = made_week({kEnd, 20});
+  const std::vector<MadeRaw> raws = add_made_raws(week);
+  ASSERT_EQ(raws.size(), 2u);
+  EXPECT_EQ(raws[0].sha256, add_made_raws(week)[0].sha256);
+  const auto with = analysis::analyse_raw(raws[0].bytes),
+             without = analysis::analyse_raw(raws[1].bytes);
+  ASSERT_TRUE(with.is_ok() && without.is_ok());
+  const Json norm = analysis::row_of_kernel(*with, "rms_norm_kernel", "NVIDIA H100 80GB HBM3");
+  EXPECT_GT(norm["counters"].size(), 4u);
+  EXPECT_EQ(norm["stalls"]["reasons"].items().at(0)["reason"].as_string(), "long_scoreboard");
+  EXPECT_GT(norm["stalls"]["sites"].size(), 2u);
+  EXPECT_TRUE(norm["occupancy"].is_object());
+  EXPECT_TRUE(analysis::row_of_kernel(*with, "rms_norm_kernel", "NVIDIA H200").is_null());
+  const Json decode = analysis::row_of_kernel(*without, "sm90_fp8_gemm_1d2d_kernel", "");
+  EXPECT_TRUE(decode.is_object());
+  EXPECT_TRUE(decode["stalls"].is_null());
+  EXPECT_EQ(decode["counters"].size(), 0u);
+}
+
+TEST(MadeWeek, HasTasksOfEachState) {
+  const auto facts = std::make_shared<MemoryFacts>();
+  facts->batches = made_week({kEnd, 10});
+  MemoryReader reader(facts);
+  const std::string folder = make_temporary_directory("purlin-made").value();
+  {
+    backlog::Leases leases = backlog::Leases::open(join_path(folder, "backlog.sqlite")).value();
+    ASSERT_TRUE(fill_made_backlog(reader, leases, kEnd).is_ok());
+    std::map<backlog::TaskState, int> states;
+    for (const backlog::SharedTask& task : *leases.list(kEnd)) ++states[task.state];
+    EXPECT_EQ(states[backlog::TaskState::kDone], 4);
+    EXPECT_EQ(states[backlog::TaskState::kLeased], 2);
+    EXPECT_EQ(states[backlog::TaskState::kFailed], 1);
+    EXPECT_GT(states[backlog::TaskState::kOpen], 5);
+    EXPECT_GT(*leases.spent_gpu_s_in_all(), 1000);
+  }
+  ASSERT_TRUE(remove_tree(folder).is_ok());
 }
 
 TEST(MadeWeek, FewKernelsOwnMostOfTheTime) {

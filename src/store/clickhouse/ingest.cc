@@ -134,7 +134,7 @@ Status ClickhouseStore::add_sources(const std::vector<Item>& items) {
       rows.fixed64(static_cast<std::uint64_t>(value));
     rows.fixed64(batch.sequence);
     rows.fixed64(batch.collector_rss_bytes);
-    rows.text(shed_text(batch.shed));
+    rows.text(shed_text(batch));
   }
   return client().insert(
       "source(id, day, node, boot, tool_version, begin_ns, end_ns, received_ns, skew_ns, "

@@ -302,7 +302,8 @@ Result<std::vector<NodeState>> ClickhouseReader::nodes() {
     state.last_received_ns = static_cast<std::int64_t>(lines.fixed64());
     state.skew_ns = static_cast<std::int64_t>(lines.fixed64());
     state.collector_rss_bytes = lines.fixed64();
-    state.shed = parse_shed(lines.text());
+    ShedAndSpool known = parse_shed(lines.text());
+    state.shed = std::move(known.shed), state.spool = known.spool;
     if (found != by_id.end()) table.add(state);
   }
   if (in.failed() || lines.failed()) return damaged_answer(client_);

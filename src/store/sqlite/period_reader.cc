@@ -208,7 +208,8 @@ Result<std::vector<NodeState>> PeriodReader::sources() {
     state.batches = static_cast<std::uint64_t>(rows.integer(9));
     state.collector_cpu_ns = rows.real(10);
     state.collector_rss_bytes = static_cast<std::uint64_t>(rows.integer(11));
-    state.shed = parse_shed(rows.text(12));
+    ShedAndSpool known = parse_shed(rows.text(12));
+    state.shed = std::move(known.shed), state.spool = known.spool;
   }
 }
 

@@ -136,7 +136,7 @@ Result<std::int64_t> PeriodWriter::source_id(const Batch& batch) {
 }
 
 Status PeriodWriter::update_source(std::int64_t source, const Batch& batch, bool home) {
-  const std::string shed = shed_text(batch.shed);
+  const std::string shed = shed_text(batch);
   update_source_.bind(1, source)
       .bind(2, batch.begin_ns)
       .bind(3, batch.end_ns)

@@ -31,7 +31,7 @@ function leave() { --asking.value; --under; queue.shift()?.(); }
 const pause = (ms: number) => new Promise((go) => setTimeout(go, ms));
 
 // The list that a view draws. An answer without it, and without a reason, is of another version.
-const lists: Record<string, string> = { "query/top": "kernels", "query/roofs": "roofs", windows: "windows", access: "scopes", "query/history": "points", "query/slower": "kernels", "query/compare": "kernels", "query/stragglers": "stragglers", "query/coverage": "cells", "query/values": "values", backlog: "tasks", nodes: "nodes", raws: "raws", guard: "runs", caches: "caches" };
+const lists: Record<string, string> = { "query/top": "kernels", "query/roofs": "roofs", windows: "windows", access: "scopes", "query/history": "points", "query/slower": "kernels", "query/compare": "kernels", "query/stragglers": "stragglers", "query/coverage": "cells", "query/values": "values", backlog: "tasks", nodes: "nodes", raws: "raws", "raws/kernel": "unread", guard: "runs", caches: "caches" };
 function checked(path: string, body: any): any {
   const list = lists[path];
   if (list && !body?.refused && !Array.isArray(body?.[list])) throw new Refused(kNotWhole, `The answer to ${path} has no list "${list}": the server is of another version than this page. Load the page again`);

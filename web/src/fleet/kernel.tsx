@@ -4,15 +4,16 @@
 import * as f from "../format";
 import { sameKernel } from "../names";
 import { Series, type Mark } from "../series";
-import { Bound, Empty, First, hue, Meter, Notice, Section, ShareBar, Stat } from "../ui";
+import { Bound, Empty, First, hue, Meter, Notice, Quantiles, Section, ShareBar, Stat } from "../ui";
 import { adjust, link, place } from "../url";
 import { Entries } from "../views/entries";
 import { Verdicts } from "../views/verdicts";
 import { useAnswer, type Answer } from "./api";
 import { Distribution } from "./distribution";
+import { Inside } from "./inside";
 import { RawProfiles } from "./raws";
 import { Roof } from "./roof";
-import { Asking, Coverage, Filters, filters, forAll, halvesOf, kept, kFew, Refusal, seconds, short, Waiting } from "./parts";
+import { Asking, Coverage, Filters, filters, forAll, halvesOf, kept, Refusal, seconds, short, Waiting } from "./parts";
 
 const bySize = (points: any[] | undefined): any[] => [...(points ?? [])].sort((a, b) => b.gpu_s - a.gpu_s);
 
@@ -64,7 +65,7 @@ function Parts(props: { title: string; note: string; of: Answer; columns: Column
     <Section title={props.title} note={props.note}>
       <Asking of={answer} /><Refusal of={answer} />
       {points.length > 0 && <First of={points} first={kFirst} what={props.what}>{(shown) => <div class="scroll" tabIndex={0}><table class="plain"><thead><tr>{props.columns.map(({ name }) => <th class="left">{name}</th>)}<th class="left">GPU time</th><th>launches</th><th>p50</th><th>p95</th>{after.map(({ name }) => <th>{name}</th>)}</tr></thead><tbody>
-        {shown.map((p) => <tr>{props.columns.map(({ cell }) => <td class="left wrap">{cell(p)}</td>)}<td class="left"><ShareBar value={p.gpu_s} of={most} label={f.percent(p.gpu_s / (sum || 1))} /></td><td>{f.si(p.launches, "").trim()}</td><td>{f.ns(p.p50_ns)}</td><td>{f.ns(p.p95_ns)}</td>{after.map(({ cell }) => <td>{cell(p)}</td>)}</tr>)}
+        {shown.map((p) => <tr>{props.columns.map(({ cell }) => <td class="left wrap">{cell(p)}</td>)}<td class="left"><ShareBar value={p.gpu_s} of={most} label={f.percent(p.gpu_s / (sum || 1))} /></td><td>{f.si(p.launches, "").trim()}</td><Quantiles of={p} recorded={p.recorded} />{after.map(({ cell }) => <td>{cell(p)}</td>)}</tr>)}
       </tbody></table></div>}</First>}
       {answer.data && !answer.data.refused && points.length === 0 && <p class="faint">Nothing of it was recorded in this time.</p>}
     </Section>
@@ -92,7 +93,7 @@ function Tasks(props: { kernel: string }) {
     <Section title="Backlog" note="What the pool tunes for it, and what that found">
       <Asking of={answer} /><Refusal of={answer} />
       {answer.data && !answer.data.refused && list.length === 0 && <p class="faint">No task is about this kernel. A task needs a spec that computes the same problem. <a href={link("backlog")}>Backlog</a></p>}
-      {list.length > 0 && <table class="plain"><tbody>{list.map((t) => <tr><td class="left wrap">{t.shape}</td><td class="left">{short(t.device ?? "")}</td><td class="left"><span class="chip">{f.words(t.state)}</span> {t.worker}</td><td><Meter value={t.headroom} /></td><td>{f.ns(t.saving_ns)}</td><td class="left">{t.outcome}</td></tr>)}</tbody></table>}
+      {list.length > 0 && <div class="scroll" tabIndex={0}><table class="plain"><thead><tr><th class="left">problem</th><th class="left">state</th><th>headroom</th><th>saving</th><th class="left">outcome</th></tr></thead><tbody>{list.map((t) => <tr><td class="left wrap"><span class="mono">{t.shape}</span><small class="under">{short(t.device ?? "")}</small></td><td class="left"><span class={"chip task-" + t.state}>{f.words(t.state)}</span>{t.worker && <small class="under">{t.worker}</small>}</td><td><Meter value={t.headroom} />{t.headroom_assumed && <small class="under">assumed</small>}</td><td>{f.ns(t.saving_ns)}</td><td class="left wrap">{t.outcome}</td></tr>)}</tbody></table></div>}
     </Section>
   );
 }
@@ -105,7 +106,7 @@ function InCache(props: { cache: string; kernel: string; shapes: Set<string> }) 
   const list: any[] = (answer.data?.entries ?? []).filter((e: any) => sameKernel({ name: props.kernel, label: props.kernel }, e.key.kernel) || props.shapes.has(f.pairs(e.problem)));
   return <><h3>{props.cache}</h3><Asking of={answer} /><Refusal of={answer} />
     {answer.data && list.length === 0 && <p class="faint">No winner for this kernel or its problems.</p>}
-    {list.length > 0 && <Entries entries={list} />}</>;
+    {list.length > 0 && <Entries entries={list} among={answer.data.entries} />}</>;
 }
 
 function Winners(props: { kernel: string; shapes: any[] }) {
@@ -141,6 +142,7 @@ export function Kernel(props: { kernel: string }) {
       {top.data && !k && !top.data.refused ? <Empty title="Nothing of this kernel here">It was not recorded in this time with these filters.</Empty> : <>
         {k && <Totals k={k} coverage={top.data.coverage} models={list} model={model} before={roofBefore} now={roofNow} />}
         {shapes.data || shapes.error ? <History query={query} slower={slower} shapes={bySize(shapes.data?.points)} /> : <Section title="History" class="wide"><Asking of={shapes} /></Section>}
+        <Inside query={query} />
         <div class="columns flow">
           <Parts title="Shapes" note="Problem shapes and types" what="shape" of={shapes} columns={[{ name: "problem", cell: (p) => <><span class="mono">{p.shape || "not known"}</span> {p.dtype}<small class="under">{p.op}</small></> }]} after={[{ name: "of roof", cell: (p) => (roofs.data ? <Roof of={(roofs.data.roofs as any[]).find((r) => r.shape === p.shape && r.dtype === p.dtype)} /> : <span class="faint">–</span>) }]} />
           <Parts title="Builds and drivers" note="Side by side; the mix of shapes is not held fixed here" what="row" of={builds} columns={[{ name: "build", cell: (p) => p.build || "not known" }, { name: "driver", cell: (p) => <>{p.driver}<small class="under">{p.runtime}</small></> }]} />
@@ -167,14 +169,14 @@ function RoofStats(props: { before: Answer; now: Answer; gpu_s: number }) {
 }
 
 function Totals(props: { k: any; coverage: any; models: any[]; model: string; before: Answer; now: Answer }) {
-  const { k, models, model } = props, few = k.recorded < kFew;
+  const { k, models, model } = props, few = f.few(k.recorded);
   return <>
     {k.raw_kernel && k.raw_kernel !== k.kernel && <p class="fullname mono">{k.raw_kernel}</p>}
     <Coverage coverage={props.coverage} />
     {few && <Notice tone="warn">Only {f.plural(k.recorded, "launch", "launches")} of it {k.recorded === 1 ? "was" : "were"} recorded: its durations are hints.</Notice>}
     <dl class="stats">
       <Stat name="GPU time" value={seconds(k.gpu_s)} note={short(model)} /><Stat name="launches" value={f.si(k.launches, "").trim()} note={`${f.si(k.recorded, "").trim()} recorded`} />
-      <Stat name="median" value={`${few ? "≈ " : ""}${f.ns(k.p50_ns)}`} note={`p95 ${f.ns(k.p95_ns)}`} /><Stat name="role" value={f.words(k.role)} /><RoofStats before={props.before} now={props.now} gpu_s={k.gpu_s} />
+      <Stat name="median" value={f.about(k.p50_ns, few)} note={`p95 ${f.about(k.p95_ns, few)}`} /><Stat name="role" value={f.words(k.role)} /><RoofStats before={props.before} now={props.now} gpu_s={k.gpu_s} />
       <Stat name="GPU models" value={models.length ? f.count(models.length) : "–"} note={models.length > 1 ? <select aria-label="GPU model" value={model} onChange={(e) => adjust({ model: e.currentTarget.value })}>{models.map((m) => <option value={m.model}>{m.model}</option>)}</select> : undefined} />
     </dl>
   </>;

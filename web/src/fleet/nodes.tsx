@@ -10,6 +10,14 @@ import { AskWindow, useWindows, WindowList } from "./windows";
 
 const kQuietMs = 15 * 60e3, kShown = 200;
 const shedOf = (n: any) => (n.shed ?? []).reduce((sum: number, s: any) => sum + (s.rows ?? 0) + (s.launches ?? 0) + (s.batches ?? 0), 0);
+// How full the spool is of what the server does not have yet; null: an older collector does not state it.
+const fillOf = (n: any): number | null => (n.spool?.limit_bytes > 0 ? Math.min(1, n.spool.bytes / n.spool.limit_bytes) : null);
+const kFullSpool = 0.8, kHalfSpool = 0.5;
+const Spool = (props: { of: any }) => {
+  const fill = fillOf(props.of);
+  if (fill === null) return <span class="faint" title="The node's collector is of an older version">not said</span>;
+  return <><Meter value={fill} grade={fill >= kFullSpool ? "optimise" : fill >= kHalfSpool ? "ok" : ""} /><small class="under">{f.bytes(props.of.spool.bytes)} of {f.bytes(props.of.spool.limit_bytes)}</small></>;
+};
 const shedText = (n: any) => (n.shed ?? []).map((s: any) => Object.entries(s).map(([k, v]) => `${f.words(k)} ${v}`).join(", ")).join("; ");
 
 function Stragglers(props: { begin: string }) {
@@ -41,7 +49,8 @@ export function Nodes() {
   if (forAll(nodes) || (!nodes.data && !nodes.error)) return <Waiting of={nodes} />;
   const all: any[] = nodes.data?.nodes ?? [], now = Date.now(), latest = new Map<string, any>([...windows.list].reverse().map((w) => [w.node, w]));
   const quiet = (n: any) => now - Date.parse(n.last_received) > kQuietMs;
-  const trouble = (n: any) => n.missing_batches + n.quarantined_batches + n.too_old_batches + shedOf(n) > 0;
+  const trouble = (n: any) => n.missing_batches + n.quarantined_batches + n.too_old_batches + shedOf(n) > 0 || (fillOf(n) ?? 0) >= kFullSpool;
+  const fullest = all.filter((n) => fillOf(n) !== null).sort((a, b) => fillOf(b)! - fillOf(a)!)[0];
   const sorted = [...all].sort((a, b) => Number(trouble(b)) - Number(trouble(a)) || Number(quiet(b)) - Number(quiet(a)) || a.node.localeCompare(b.node));
   const list = sorted.filter((n) => (!query.node || n.node === query.node) && (!query.q || n.node.includes(query.q)));
   return (
@@ -49,16 +58,17 @@ export function Nodes() {
       {nodes.data && <dl class="stats"><Stat name="nodes" value={f.count(all.length)} /><Stat name="silent for 15 min" value={f.count(all.filter(quiet).length)} tone={all.some(quiet) ? "warn" : "good"} />
         <Stat name="missing batches" value={f.count(all.reduce((s, n) => s + n.missing_batches, 0))} tone={all.some((n) => n.missing_batches) ? "warn" : ""} /><Stat name="in quarantine" value={f.count(all.reduce((s, n) => s + n.quarantined_batches, 0))} tone={all.some((n) => n.quarantined_batches) ? "warn" : ""} />
         <Stat name="shed" value={f.count(all.reduce((s, n) => s + shedOf(n), 0))} title="What collectors gave up, because a spool was full or a limit was reached" note={f.plural(all.filter((n) => shedOf(n)).length, "node")} />
+        <Stat name="fullest spool" value={fullest ? f.percent(fillOf(fullest), 0) : "not said"} note={fullest && <a href={link("nodes", "", { node: fullest.node })}>{fullest.node}</a>} tone={fullest && fillOf(fullest)! >= kFullSpool ? "bad" : ""} title="What waits on a node for the server, of the limit of its spool. Beyond it, the oldest is given up." />
         <Stat name="greatest collector share" value={f.percent(Math.max(0, ...all.map((n) => n.collector_cpu_share)), 2)} title="CPU time of the collector, of one core" /></dl>}
       <Stragglers begin={begin} />
       <Uncovered begin={begin} node={query.node ?? ""} />
       <WindowList of={windows} node={query.node ?? ""} />
-      <Section title="Nodes" class="wide" note={!nodes.data ? undefined : list.length === all.length ? "Those with losses first" : <>{f.count(list.length)} of {f.plural(all.length, "node")} <button type="button" class="link" onClick={() => adjust({ node: "", q: "" })}>show all</button></>}
+      <Section title="Nodes" class="wide" note={!nodes.data ? undefined : list.length === all.length ? "Those with losses or a full spool first" : <>{f.count(list.length)} of {f.plural(all.length, "node")} <button type="button" class="link" onClick={() => adjust({ node: "", q: "" })}>show all</button></>}
         tools={<label><span class="visually-hidden">filter by name</span><input type="search" placeholder="Filter: part of a name" value={query.q ?? ""} onInput={(e) => adjust({ q: e.currentTarget.value })} /></label>}>
         <Refusal of={nodes} />
         {!nodes.data ? null : all.length === 0 ? <p class="faint">No node has sent anything. <code>purlin collect --server {location.origin}</code> on each node.</p> :
-        <First of={list} first={kShown} what="node">{(shown) => <div class="scroll" tabIndex={0}><table class="plain"><thead><tr><th class="left">node</th><th class="left">last received</th><th>clock</th><th>batches</th><th>missing</th><th>quarantined</th><th>too old</th><th><abbr class="tip" title="Rows, launches and batches that the collector gave up; the reasons are on each number">shed</abbr></th><th>collector</th>{windows.may && <th class="left">timeline</th>}</tr></thead><tbody>
-          {shown.map((n) => <tr><td class="left"><a href={link("kernels", "", { node: n.node })} title="its kernels">{n.node}</a><small class="under">{n.tool_version}</small></td><td class={"left" + (quiet(n) ? " warn" : "")}>{f.date(n.last_received)}{quiet(n) && <small class="under">silent</small>}</td><td>{seconds(n.skew_s)}</td><td>{f.count(n.batches)}</td><td class={n.missing_batches ? "bad" : ""}>{f.count(n.missing_batches)}</td><td class={n.quarantined_batches ? "bad" : ""}>{f.count(n.quarantined_batches)}</td><td class={n.too_old_batches ? "bad" : ""}>{f.count(n.too_old_batches)}</td><td class={shedOf(n) ? "bad" : ""} title={shedText(n)}>{f.count(shedOf(n))}</td><td>{f.percent(n.collector_cpu_share, 2)}<small class="under">{f.bytes(n.collector_rss_bytes)}</small></td>{windows.may && <td class="left"><button type="button" aria-label={`Record a window of ${n.node}`} onClick={() => setAsked(n.node)}>Record a window</button>{latest.has(n.node) && <small class="under"><a href={`#windows`} onClick={(e) => { e.preventDefault(); document.getElementById("windows")?.scrollIntoView(); }}>{latest.get(n.node).state}</a></small>}</td>}</tr>)}
+        <First of={list} first={kShown} what="node">{(shown) => <div class="scroll" tabIndex={0}><table class="plain"><thead><tr><th class="left">node</th><th class="left">last received</th><th>clock</th><th>batches</th><th>missing</th><th>quarantined</th><th>too old</th><th><abbr class="tip" title="Rows, launches and batches that the collector gave up; the reasons are on each number">shed</abbr></th><th><abbr class="tip" title="Batches and raw profiles that wait for the server, of the limit; as the last batch states it">spool</abbr></th><th>collector</th>{windows.may && <th class="left">timeline</th>}</tr></thead><tbody>
+          {shown.map((n) => <tr><td class="left"><a href={link("kernels", "", { node: n.node })} title="its kernels">{n.node}</a><small class="under">{n.tool_version}</small></td><td class={"left" + (quiet(n) ? " warn" : "")}>{f.date(n.last_received)}{quiet(n) && <small class="under">silent</small>}</td><td>{seconds(n.skew_s)}</td><td>{f.count(n.batches)}</td><td class={n.missing_batches ? "bad" : ""}>{f.count(n.missing_batches)}</td><td class={n.quarantined_batches ? "bad" : ""}>{f.count(n.quarantined_batches)}</td><td class={n.too_old_batches ? "bad" : ""}>{f.count(n.too_old_batches)}</td><td class={shedOf(n) ? "bad" : ""} title={shedText(n)}>{f.count(shedOf(n))}</td><td><Spool of={n} /></td><td>{f.percent(n.collector_cpu_share, 2)}<small class="under">{f.bytes(n.collector_rss_bytes)}</small></td>{windows.may && <td class="left"><button type="button" aria-label={`Record a window of ${n.node}`} onClick={() => setAsked(n.node)}>Record a window</button>{latest.has(n.node) && <small class="under"><a href={`#windows`} onClick={(e) => { e.preventDefault(); document.getElementById("windows")?.scrollIntoView(); }}>{latest.get(n.node).state}</a></small>}</td>}</tr>)}
         </tbody></table></div>}</First>}
       </Section>
       {asked && <AskWindow node={asked} done={() => { setAsked(""); windows.again(); }} close={() => setAsked("")} />}

@@ -27,8 +27,6 @@ export function kept(): Record<string, string> {
   const q = place.value.query;
   return Object.fromEntries(["begin", "end", ...dimensions].filter((d) => q[d]).map((d) => [d, q[d]]));
 }
-// Quantiles of so few launches are hints.
-export const kFew = 30;
 export const kernelLink = (name: string) => link("kernels", name, kept());
 
 export function Filters(props: { without?: string[] }) {

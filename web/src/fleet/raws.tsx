@@ -27,8 +27,8 @@ export function RawProfiles(props: { query: Record<string, string> }) {
     <Section title="Raw profiles" note="Whole captures of processes on nodes that ran it, the newest first. Open one with purlin view FILE.">
       <Asking of={answer} /><Refusal of={answer} />
       {answer.data && !answer.data.refused && raws.length === 0 && <p class="faint">None in this time. A collector sends one of each run and hour when its capture has ended.</p>}
-      {raws.length > 0 && <div class="scroll" tabIndex={0}><table class="plain"><thead><tr><th class="left">begin</th><th class="left">node</th><th class="left">build</th><th class="left">job</th><th>size</th><th class="left">kept for</th><th class="left">file</th></tr></thead><tbody>
-        {raws.map((r) => <tr key={r.sha256}><td class="left">{f.date(r.begin)}</td><td class="left">{r.node}</td><td class="left">{r.build}</td><td class="left">{r.job}</td><td>{f.bytes(r.bytes)}</td><td class="left">{r.kept_for}</td><td class="left"><Save raw={r} /></td></tr>)}
+      {raws.length > 0 && <div class="scroll" tabIndex={0}><table class="plain"><thead><tr><th class="left">begin</th><th class="left">from</th><th>size</th><th class="left">kept for</th><th class="left">file</th></tr></thead><tbody>
+        {raws.map((r) => <tr key={r.sha256}><td class="left">{f.date(r.begin)}</td><td class="left wrap">{r.node}<small class="under">{[r.build || "build not known", r.job].filter(Boolean).join(" · ")}</small></td><td>{f.bytes(r.bytes)}</td><td class="left">{r.kept_for}</td><td class="left"><Save raw={r} /></td></tr>)}
       </tbody></table></div>}
       {answer.data?.raws_in_all > raws.length && <p class="note">{f.count(answer.data.raws_in_all - raws.length)} more</p>}
     </Section>

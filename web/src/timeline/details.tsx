@@ -61,7 +61,7 @@ export function Details(props: { data: ProfileData; base: Slices; selected: Sele
     ["duration", <b>{f.ns(all.duration[slice])}</b>], ["begins", `${f.ns(all.begin[slice])} after the first event`], ["on", track ? `${track.title}, ${track.owner}` : "–"],
     ["class", item.class], ["op", item.op], ["problem", item.shape], ["launch", item.launch], ["registers", item.registers],
     ["bytes", bytes !== undefined ? `${f.bytes(bytes)}, ${f.rate(bytes / (all.duration[slice] || 1) * 1e9)}` : undefined],
-    ["median", row ? `${f.ns(row.p50_ns)} (this launch: ${row.p50_ns ? f.times(all.duration[slice] / row.p50_ns) : "–"})` : undefined],
+    ["median", row ? `${f.about(row.p50_ns, f.few(row.recorded))} (this launch: ${row.p50_ns ? f.times(all.duration[slice] / row.p50_ns) : "–"})` : undefined],
   ];
   return (
     <div class="details">

@@ -61,7 +61,7 @@ export function Compare() {
                 <td class="left clip-name" title={i.label}>{ids.get(i.name) ? <a href={link("kernels", ids.get(i.name), { file: String(number + 1) })}>{i.label}</a> : i.label}{!["kernel_and_shape", "none"].includes(i.match) && <small class="under">same {f.words(i.match)}</small>}</td>
                 <td class={i.change_ns > 0 ? "bad" : "good"}><b>{signed(i.change_ns, f.ns)}</b><small class="under">{i.interval_ns ? `${f.ns(i.interval_ns.low)} to ${f.ns(i.interval_ns.high)}` : ""}</small></td><td class="left"><Causes causes={i.causes} most={most} /></td>
                 <td>{i.a && i.b ? (i.change_share != null ? signed(i.change_share, f.percent) : "–") : i.a ? "gone" : "new"}</td>
-                <td>{i.a ? f.count(i.a.count) : "–"} → {i.b ? f.count(i.b.count) : "–"}<small class="under">{f.ns(i.a?.p50_ns)} → {f.ns(i.b?.p50_ns)}</small></td>{explained && <td class="left why">{(i.why ?? []).join("; ")}</td>}
+                <td>{i.a ? f.count(i.a.count) : "–"} → {i.b ? f.count(i.b.count) : "–"}<small class="under" title="Median; ≈: of fewer than 30 launches">{f.about(i.a?.p50_ns, f.few(i.a?.count))} → {f.about(i.b?.p50_ns, f.few(i.b?.count))}</small></td>{explained && <td class="left why">{(i.why ?? []).join("; ")}</td>}
               </tr>
             ))}
           </tbody></table></div>}</First>}

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What common hardware counters count, by the start of their names.
+import * as f from "../format";
+
 const meanings: [RegExp, string][] = [
   [/^dram__bytes_read/, "bytes read from device memory"], [/^dram__bytes_write/, "bytes written to device memory"],
   [/^dram__bytes/, "bytes to and from device memory"], [/^dram__throughput/, "use of the memory's peak rate"],
@@ -17,6 +19,16 @@ const meanings: [RegExp, string][] = [
   [/est_achieved_occupancy/, "estimated occupancy, from the grid"], [/FETCH_SIZE/, "kilobytes read from device memory"],
   [/WRITE_SIZE/, "kilobytes written to device memory"], [/SQ_WAVES/, "wavefronts started"], [/VALUBusy/, "time that the vector units work"],
 ];
+// The value with its unit, as far as the name states it.
+const units: [RegExp, (value: number) => string][] = [
+  [/pct|hit_rate|VALUBusy/i, (v) => `${f.digits(v)} %`], [/bytes.*per_second/, f.rate], [/bytes/, f.bytes],
+  [/FETCH_SIZE|WRITE_SIZE/, (v) => f.bytes(v * 1024)], [/time_duration/, f.ns], [/cycles.*per_second/, (v) => f.si(v, "Hz")],
+];
+export function counterValue(name: string, value: number): string {
+  const unit = units.find(([pattern]) => pattern.test(name))?.[1];
+  return unit ? unit(value) : Math.abs(value) >= 1e4 ? f.si(value, "").trim() : String(Number(value.toPrecision(5)));
+}
+
 export function counterMeaning(name: string): string {
   return meanings.find(([pattern]) => pattern.test(name))?.[1] ?? "";
 }

@@ -5,7 +5,7 @@ import { axis, Chart, color, wholeNumbers } from "../chart";
 import { head, names } from "../data";
 import * as f from "../format";
 import { Series, type Mark } from "../series";
-import { itemName, Ratio } from "./verdicts";
+import { itemName, Ratio, RatioHead } from "./verdicts";
 import { Empty, First, Loading, Section, Stat, useLoaded } from "../ui";
 import { adjust, place } from "../url";
 
@@ -37,7 +37,7 @@ function Verdict(props: { doc: any; pairs: any }) {
       <dl class="stats">{Object.entries(counts).map(([name, n]) => <Stat name={name} value={f.count(n)} tone={tone[name] ?? ""} />)}
         {d.measurement?.rejected_pairs > 0 && <Stat name="pairs rejected" value={f.count(d.measurement.rejected_pairs)} note={(d.measurement.rejected_because ?? []).map((r: any) => (typeof r === "string" ? r : r.reason ?? "")).join(", ")} />}
         {d.measurement?.device?.sm_clock_mhz && <Stat name="SM clock" value={`${[...new Set(d.measurement.device.sm_clock_mhz)].join(" to ")} MHz`} />}</dl>
-      <div class="scroll" tabIndex={0}><table class="plain"><thead><tr><th class="left">item</th><th class="left">verdict</th><th>change</th><th class="left">interval, band = floor</th><th>p</th><th>pairs</th><th>before</th><th>now</th><th class="left">cause and reason</th></tr></thead><tbody>
+      <div class="scroll" tabIndex={0}><table class="plain"><thead><tr><th class="left">item</th><th class="left">verdict</th><th>change</th><RatioHead most={most} /><th>p</th><th>pairs</th><th>before</th><th>now</th><th class="left">cause and reason</th></tr></thead><tbody>
         {items.map((i, n) => <tr class={n === open ? "chosen" : ""}><td class="left"><button type="button" class="link" onClick={() => adjust({ item: itemName(i) })}>{itemName(i)}</button></td><td class="left"><span class={"verdict " + i.verdict}>{i.verdict}</span></td><td><b>{f.relative(i.ratio?.estimate)}</b></td><td class="left"><Ratio ratio={i.ratio} floor={i.floor} verdict={i.verdict} most={most} /></td><td class="faint">{f.chance(i.p_value)}</td><td>{f.count(i.pairs)}</td><td>{f.ns(i.baseline_ns)}</td><td>{f.ns(i.current_ns)}</td><td class="left why">{[i.cause, i.reason].filter(Boolean).join(": ")}</td></tr>)}
       </tbody></table></div>
       {open >= 0 && <>
@@ -97,7 +97,7 @@ function Bisect(props: { doc: any }) {
   return (
     <Section title={<>Bisect: <span class="verdict">{f.words(d.outcome)}</span></>} class="wide" note={`${itemName(d.item ?? {})}; ${f.relative(d.whole?.ratio)} from end to end; ${f.plural(steps.length, "commit")} tried in ${f.ns((d.seconds ?? 0) * 1e9)}`}>
       {d.culprit ? <p class="lead">Culprit: <code>{d.culprit}</code>{d.confirmation?.effect ? ` (${f.relative(d.confirmation.effect.ratio)} against its parent, ${f.plural(d.confirmation.pairs ?? 0, "pair")})` : ""}</p> : <p class="lead">{d.message || `One of ${f.plural((d.candidates ?? []).length, "commit")}.`}</p>}
-      <table class="plain"><thead><tr><th>step</th><th class="left">commit</th><th class="left">result</th><th>change</th><th class="left">interval</th><th class="left">reason</th></tr></thead><tbody>
+      <table class="plain"><thead><tr><th>step</th><th class="left">commit</th><th class="left">result</th><th>change</th><RatioHead most={most} what="interval" /><th class="left">reason</th></tr></thead><tbody>
         {steps.map((s, i) => <tr class={s.commit === d.culprit ? "chosen" : ""}><td>{i + 1}</td><td class="left mono">{String(s.commit).slice(0, 12)}</td><td class="left"><span class={"verdict " + (styles[s.result] ?? "")}>{s.result}</span></td><td>{f.relative(s.effect?.ratio)}</td><td class="left"><Ratio ratio={s.effect?.ratio ? { ...s.effect, estimate: s.effect.ratio } : null} most={most} verdict={s.result === "bad" ? "regression" : ""} /></td><td class="left why">{s.reason}</td></tr>)}
       </tbody></table>
     </Section>

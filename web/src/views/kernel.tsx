@@ -3,12 +3,12 @@
 import { useMemo } from "preact/hooks";
 import { axis, Chart, color, logAxis, wholeNumbers } from "../chart";
 import * as f from "../format";
-import type { ProfileData } from "../profile";
-import { Bound, Empty, First, hue, Meter, Section, ShareBar, Spark, Stat } from "../ui";
+import { measuredShare, type ProfileData } from "../profile";
+import { Bound, Empty, hue, Meter, Notice, Quantiles, Section, ShareBar, Spark, Stat } from "../ui";
 import { link } from "../url";
-import { Advised } from "./advice";
+import { Advised } from "./advised";
 import { Elsewhere } from "./elsewhere";
-import { counterMeaning } from "./counters";
+import { Counters, Occupancy, Stalls } from "./inside";
 import { RooflinePlot, useFirstFile } from "./roofline";
 
 function Distribution(props: { kernel: any; detail: any }) {
@@ -52,24 +52,6 @@ function Distribution(props: { kernel: any; detail: any }) {
   return <Chart label={`Durations: median ${f.ns(kernel.p50_ns)}, 95 % below ${f.ns(kernel.p95_ns)}, from ${f.ns(kernel.min_ns)} to ${f.ns(kernel.max_ns)}`} height={190} data={data} options={options as any} />;
 }
 
-function Stalls(props: { stalls: any }) {
-  const s = props.stalls;
-  return (
-    <Section title="Why warps wait" note={s.samples ? `${f.count(s.samples)} samples` : "from counters of warp states"}>
-      <First of={s.reasons as any[]} first={12} what="reason">{(shown) => <table class="plain"><thead><tr><th class="left">reason</th><th>of stalled</th><th class="left">meaning</th></tr></thead><tbody>
-        {shown.map((r) => <tr><td class="left">{f.words(r.reason)}</td><td><ShareBar value={r.stalled_share ?? r.share} /></td><td class="left faint">{r.meaning}</td></tr>)}
-      </tbody></table>}</First>
-      {s.occupancy && <p class="note">{s.occupancy}</p>}
-      {(s.sites ?? []).length > 0 && <>
-        <h3>Where</h3>
-        <First of={s.sites as any[]} first={15} what="place">{(shown) => <table class="plain"><thead><tr><th class="left">source</th><th>samples</th><th>share</th><th class="left">reasons</th></tr></thead><tbody>
-          {shown.map((x) => <tr><td class="left mono">{x.file ? `${x.file}:${x.line}` : `+0x${(x.offset ?? 0).toString(16)}`}</td><td>{f.count(x.samples)}</td><td><ShareBar value={x.share} /></td>
-            <td class="left faint">{(x.reasons ?? []).map((r: any) => `${f.words(r.reason)} ${f.count(r.samples)}`).join(", ")}</td></tr>)}
-        </tbody></table>}</First></>}
-    </Section>
-  );
-}
-
 function Facts(props: { kernel: any }) {
   const k = props.kernel, l = k.launch ?? {}, b = k.built ?? {};
   const facts: [string, any][] = [
@@ -108,7 +90,7 @@ export function Kernel(props: { data: ProfileData; id: string }) {
   const { report, advice } = props.data;
   const row = props.data.rows.find((r) => r.id === props.id), first = useFirstFile(props.data).value;
   if (!row) return <Empty title="No such kernel here">The page has no row <code>{props.id}</code>. It may be of another profile or grouping, or beyond the rows that the page holds in full. <a href={link("kernels")}>All kernels</a></Empty>;
-  const k = row.full, r = k.roof ?? {}, d = row.detail;
+  const k = row.full, r = k.roof ?? {}, d = row.detail, few = f.few(row.recorded);
   const advised = [...(advice?.interventions ?? []), ...(advice?.trades ?? [])].filter((i: any) => (i.kernels ?? []).includes(k.label));
   const noGain = (advice?.no_gain ?? []).filter((n: any) => (n.kernels ?? []).includes(k.label));
   return (
@@ -119,11 +101,12 @@ export function Kernel(props: { data: ProfileData; id: string }) {
         {report.timeline?.devices?.length > 0 && <a href={link("timeline", "", { q: k.label })}>find in the timeline</a>}</nav>
       <h1><i class={"dot " + hue(k.op_class)} />{k.label}</h1>
       {k.name !== k.label && <details class="fullname"><summary class="mono">{k.name.length > 160 ? k.name.slice(0, 160) + "…" : k.name}</summary>{k.name.length > 160 && <p class="mono">{k.name}</p>}</details>}
+      {few && <Notice tone="warn">Only {f.plural(row.recorded, "launch", "launches")} of it {Math.round(row.recorded) === 1 ? "was" : "were"} recorded: its durations are hints.</Notice>}
       <dl class="stats">
         <Stat name="share" value={f.percent(k.share)} title={f.meanings.share} note={`number ${row.place + 1}`} />
         <Stat name="total" value={f.ns(k.total_ns)} title={f.meanings.total} note={d?.spark ? <Spark values={d.spark} /> : undefined} />
         <Stat name="launches" value={f.count(k.count)} title={f.meanings.count} note={f.plural(k.launch_shapes ?? 1, "launch shape")} />
-        <Stat name="median" value={f.ns(k.p50_ns)} title={f.meanings.p50} note={`p95 ${f.ns(k.p95_ns)}`} />
+        <Stat name="median" value={f.about(k.p50_ns, few)} title={f.meanings.p50} note={`p95 ${f.about(k.p95_ns, few)}`} />
         <Stat name="bound" value={<Bound kernel={k} />} title={f.meanings.bound} note={r.ceiling || undefined} />
         <Stat name="of its roof" value={k.utilization == null ? <span class="faint">unknown</span> : f.percent(k.utilization, 0)} title={f.meanings.utilization} note={k.target ? `target ${f.percent(k.target.fraction, 0)}${k.target.speedup > 1 ? `, ${k.target.speedup.toFixed(2)}× faster` : ", reached"}` : undefined}
           tone={r.grade === "good" ? "good" : r.grade === "optimise" ? "bad" : r.grade === "ok" ? "warn" : ""} />
@@ -144,28 +127,14 @@ export function Kernel(props: { data: ProfileData; id: string }) {
       <Elsewhere data={props.data} row={row} />
       <div class="columns two">
         <Section title="Facts"><Facts kernel={k} /></Section>
-        {k.occupancy && (
-          <Section title="Occupancy" note={f.meanings.occupancy}>
-            <table class="plain"><tbody>
-              <tr><th class="left">theoretical</th><td><Meter value={k.occupancy.theoretical} /></td><td class="left faint">{k.occupancy.limiter ? `limited by ${k.occupancy.limiter}` : ""}</td></tr>
-              <tr><th class="left">achieved</th><td><Meter value={k.occupancy.achieved} /></td><td class="left faint">{k.occupancy.measured ? "a counter" : "an estimate from the grid"}</td></tr>
-            </tbody></table>
-            {k.occupancy.cannot_launch && <p class="note bad">Beyond the device's limit: {k.occupancy.cannot_launch}</p>}
-          </Section>
-        )}
+        {k.occupancy && <Occupancy k={k} />}
       </div>
       {k.stalls?.reasons?.length > 0 && <Stalls stalls={k.stalls} />}
-      {(k.counters ?? []).length > 0 && (
-        <Section title="Counters" note="mean of a launch">
-          <table class="plain"><thead><tr><th class="left">counter</th><th>value</th><th>launches</th><th class="left">meaning</th></tr></thead><tbody>
-            {k.counters.map((c: any) => <tr><td class="left mono">{c.name}</td><td>{Math.abs(c.value) >= 1e4 ? f.si(c.value, "") : Number(c.value.toPrecision(5))}</td><td>{f.count(c.launches)}</td><td class="left faint">{counterMeaning(c.name)}</td></tr>)}
-          </tbody></table>
-        </Section>
-      )}
+      {(k.counters ?? []).length > 0 && <Counters counters={k.counters} />}
       {(d?.shapes ?? []).length > 1 && (
         <Section title="Launch shapes" note={d.shapes_left_out ? `${f.count(d.shapes_left_out)} more` : undefined}>
           <div class="scroll" tabIndex={0}><table class="plain"><thead><tr><th class="left">grid × block</th><th class="left">problem</th><th>launches</th><th>total</th><th>p50</th><th>p95</th><th>of this kernel</th><th>bound</th><th>of roof</th></tr></thead><tbody>
-            {d.shapes.map((s: any) => <tr><td class="left mono">{f.shape(s.launch?.grid)} / {f.shape(s.launch?.block)}</td><td class="left">{s.shape || "–"} {f.elementType(s)}</td><td>{f.count(s.count)}</td><td>{f.ns(s.total_ns)}</td><td>{f.ns(s.p50_ns)}</td><td>{f.ns(s.p95_ns)}</td>
+            {d.shapes.map((s: any) => <tr><td class="left mono">{f.shape(s.launch?.grid)} / {f.shape(s.launch?.block)}</td><td class="left">{s.shape || "–"} {f.elementType(s)}</td><td>{f.count(s.count)}</td><td>{f.ns(s.total_ns)}</td><Quantiles of={s} recorded={s.count * measuredShare(report)} />
               <td><ShareBar value={s.total_ns / (k.total_ns || 1)} /></td><td><Bound kernel={s} /></td><td><Meter value={s.utilization} /></td></tr>)}
           </tbody></table></div>
         </Section>

@@ -5,7 +5,7 @@ import { head } from "../data";
 import * as f from "../format";
 import { rest, type ProfileData, type Row } from "../profile";
 import { ofKernel } from "../names";
-import { Again, Bound, hue, KernelLink, Meter, Notice, Section, Spark, Tip, useTried } from "../ui";
+import { Again, Bound, hue, KernelLink, Meter, Notice, Quantiles, Section, Spark, Tip, useTried } from "../ui";
 import { adjust, place } from "../url";
 
 type Key = "total_ns" | "count" | "p50_ns" | "p95_ns" | "utilization" | "headroom";
@@ -101,8 +101,7 @@ export function KernelTable(props: { data: ProfileData }) {
                 <span role="cell">{f.ns(row.total_ns)}</span>
                 <span role="cell" class="left"><Spark values={row.detail?.spark} /></span>
                 <span role="cell">{f.count(row.count)}</span>
-                <span role="cell">{f.ns(row.p50_ns)}</span>
-                <span role="cell">{f.ns(row.p95_ns)}</span>
+                <Quantiles of={row} recorded={row.recorded} as="span" />
                 <span role="cell">{row.full ? <Bound kernel={row.full} /> : row.bound}</span>
                 {roofs && <span role="cell"><Meter value={row.utilization} grade={row.full?.roof?.grade} /></span>}
                 {roofs && <span role="cell">{f.ns(row.headroom)}</span>}

@@ -8,13 +8,12 @@ import { connection, followed, since } from "../live";
 import { useWidth } from "../series";
 import { Empty, First, Loading, Section, ShareBar, Stat, useLoaded, useTried } from "../ui";
 import { adjust, go, link, place } from "../url";
+import { against, deviceOf, fastest, searched, timedRun, worked } from "./runs";
 
 const ms = (value: number | null | undefined) => f.ns(value == null ? null : value * 1e6);
 const configText = (config: any) => f.pairs(config, " ");
 // Without the parameters that all configs agree in.
 const varied = (config: any, constant: Set<string>) => Object.entries(config ?? {}).filter(([k]) => !constant.has(k)).map(([k, v]) => `${k}=${v}`).join(" ");
-const searched = (e: any) => (e.search?.time_ms > 0 ? e.search.time_ms : e.time_ms);
-const worked = (e: any) => e.status === "ok" && searched(e) > 0;
 
 // Share of the variance of log time that a parameter explains alone, among what was measured.
 export function importance(evaluations: any[]): [string, number][] {
@@ -119,18 +118,17 @@ function Margin(props: { doc: any }) {
 }
 
 const titleOf = (doc: any) => [doc.kernel, f.pairs(doc.problem)].filter(Boolean).join(" ");
-const fastest = (doc: any) => doc.best?.time_ms ?? [...(doc.evaluations ?? [])].filter(worked).map(searched).sort((a, b) => a - b)[0] ?? null;
-const deviceOf = (doc: any) => doc.environment?.devices?.[0]?.name ?? doc.device ?? "";
 
 // Other runs of the page for the same problem on the same GPU: another kernel, a library's, another day.
 function OtherRuns(props: { runs: { name: string; doc: any }[]; here: string }) {
   const own = props.runs.find((r) => r.name === props.here)?.doc, mine = own && fastest(own);
   const rivals = props.runs.filter(({ name, doc }) => own && name !== props.here && fastest(doc) && f.pairs(doc.problem) === f.pairs(own.problem) && deviceOf(doc) === deviceOf(own));
   if (!mine || !rivals.length) return null;
+  const all = props.runs.map((r) => r.doc);
   return (
     <Section title="Other runs of this problem" class="wide" note="Best times on the same model of GPU, measured in runs of their own: a paired run (purlin guard compare) decides.">
-      <table class="plain narrow"><thead><tr><th class="left">kernel</th><th class="left">spec</th><th>best</th><th>against this run</th><th>its default</th></tr></thead><tbody>
-        {rivals.map(({ name, doc }) => { const ratio = fastest(doc) / mine; return <tr><td class="left"><a href={link("tuning", name)}>{doc.kernel}</a></td><td class="left mono faint">{doc.spec?.file ?? ""}</td><td>{ms(fastest(doc))}</td><td class={ratio < 0.995 ? "bad" : ratio > 1.005 ? "good" : ""}>{f.times(ratio)}</td><td>{ms(doc.default?.time_ms)}</td></tr>; })}
+      <table class="plain narrow"><thead><tr><th class="left">kernel</th><th class="left">spec</th><th>best</th><th><abbr class="tip" title="Its best time over that of this run">against this run</abbr></th><th><abbr class="tip" title="Speedup of its winner over its default config; below it, the default's time">over its default</abbr></th><th><abbr class="tip" title="Speedup of its winner over what a vendor's library chooses for the problem">over library</abbr></th></tr></thead><tbody>
+        {rivals.map(({ name, doc }) => { const ratio = fastest(doc) / mine, to = against(doc, all); return <tr><td class="left"><a href={link("tuning", name)}>{doc.kernel}</a></td><td class="left mono faint">{doc.spec?.file ?? ""}</td><td>{ms(fastest(doc))}</td><td class={ratio < 0.995 ? "bad" : ratio > 1.005 ? "good" : ""}>{f.times(ratio)}</td><td>{f.times(to.over_default)}<small class="under">{ms(doc.default?.time_ms)}</small></td><td>{to.library ? f.times(to.over_library) : timedRun(doc).library ? <span class="faint">library</span> : "–"}</td></tr>; })}
       </tbody></table>
     </Section>
   );
@@ -155,7 +153,7 @@ export function Tuning() {
   const winners = [configText(best?.config), ...(d.ties ?? []).map(configText)];
   const problem = f.pairs(d.problem, ", ");
   const ranked = [...evaluations].filter((e) => e.rank > 0 || worked(e)).sort((a, b) => (a.rank ?? 1e9) - (b.rank ?? 1e9) || searched(a) - searched(b));
-  const byCost = place.value.query.x === "cost";
+  const to = against(d, runs.map((r) => r.doc)), byCost = place.value.query.x === "cost";
   const failures = Object.entries<any>(d.failures ?? {});
   return (
     <div class="view tuning">
@@ -166,6 +164,7 @@ export function Tuning() {
           <Stat name={d.best ? "best" : "best so far"} value={ms(best?.time_ms)} note={d.best?.interval_ms ? `${ms(d.best.interval_ms[0])} to ${ms(d.best.interval_ms[1])}` : undefined} tone="good" />
           {d.default && <Stat name="default" value={ms(d.default.time_ms)} note={d.default.interval_ms ? `${ms(d.default.interval_ms[0])} to ${ms(d.default.interval_ms[1])}` : undefined} />}
           {d.speedup_over_default != null && <Stat name="against default" value={f.times(d.speedup_over_default)} tone={d.speedup_over_default > 1.02 ? "good" : ""} note={d.best?.is_default ? "the default stays" : undefined} />}
+          <Stat name="against library" value={to.library ? f.times(to.over_library) : <span class="faint">{timedRun(d).library ? "is one" : "no run"}</span>} tone={(to.over_library ?? 0) > 1.02 ? "good" : to.over_library && to.over_library < 0.98 ? "bad" : ""} title="Speedup over what a vendor's library chooses for the same problem on the same model of GPU; of a run of a spec with [library], given together with this one" note={to.library ? `${to.library.library}, ${ms(to.library.time_ms)}` : timedRun(d).library ? timedRun(d).library : "of one for this problem"} />
           <Stat name="evaluations" value={f.count(evaluations.length)} note={d.space?.valid ? `of ${f.count(d.space.valid)} valid configs` : undefined} />
           <Stat name="worked" value={f.percent(good.length / evaluations.length, 0)} note={failures.length ? failures.map(([s, x]) => `${x.count ?? x} ${s}`).join(", ") : undefined} />
           <Stat name="ties" value={f.count((d.ties ?? []).length)} note="equal to the best within noise" />

@@ -15,10 +15,13 @@ export function Ratio(props: { ratio: any; floor?: number; verdict?: string; mos
   );
 }
 
+// The head of a column of these, with what their ends are.
+export const RatioHead = (props: { most: number; what?: string }) => <th class="left">{props.what ?? "interval, band = floor"}<small class="under">{f.relative(Math.exp(-props.most))} to {f.relative(Math.exp(props.most))}</small></th>;
+
 export function Verdicts(props: { list: { doc: any; item: any }[]; href?: string }) {
   const most = Math.max(0.03, ...props.list.map(({ item }) => item.ratio).filter(Boolean).flatMap((r) => [Math.abs(Math.log(r.low ?? r.estimate)), Math.abs(Math.log(r.high ?? r.estimate))])) * 1.1;
   return (
-    <div class="scroll" tabIndex={0}><table class="plain verdicts"><thead><tr><th class="left">when</th><th class="left">item</th><th class="left">verdict</th><th>change</th><th class="left">interval, band = floor</th><th>pairs</th><th class="left">cause and reason</th></tr></thead><tbody>
+    <div class="scroll" tabIndex={0}><table class="plain verdicts"><thead><tr><th class="left">when</th><th class="left">item</th><th class="left">verdict</th><th>change</th><RatioHead most={most} /><th>pairs</th><th class="left">cause and reason</th></tr></thead><tbody>
       {props.list.map(({ doc, item }) => <tr><td class="left">{f.date(doc.environment?.recorded_at)}<small class="under">{[f.base(String(doc.suite ?? "")), doc.environment?.build].filter(Boolean).join(" · ")}</small></td><td class="left wrap">{props.href ? <a href={props.href}>{itemName(item)}</a> : itemName(item)}</td><td class="left"><span class={"verdict " + item.verdict}>{item.verdict}</span></td><td><b>{f.relative(item.ratio?.estimate)}</b></td><td class="left"><Ratio ratio={item.ratio} floor={item.floor} verdict={item.verdict} most={most} /></td><td>{f.count(item.pairs)}</td><td class="left why">{[item.cause, item.reason].filter(Boolean).join(": ")}</td></tr>)}
     </tbody></table></div>
   );
