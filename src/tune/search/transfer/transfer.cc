@@ -1,27 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transfer: asks first for the configs that were fast in other runs, corrected by each evaluation
-// here. Runs that mislead are dropped, and the model goes on with all results.
-//
-// The model that follows (model.cc) has what the runs say as features. It learns from runs that are
-// wrong at the top, and from runs that are the other way round, so little is lost by either.
+// here. Runs that mislead are dropped.
 //
 // The next config is the one with the highest expected improvement under the surrogate. This
 // spreads the seeds, because the evaluation of one config also informs about similar configs. The
-// runs are on trial at first (judge.h). The length of the trial follows from the budget:
-// - The first config is one that the runs rate as good, but not as the best. The best of wrong runs
-//   may be the slowest config there is. Their best is asked for once the result of the first is
-//   known, and only if that result does not speak against the runs.
-// - Configs are also drawn at random. Every other config is a draw until it is clear whether the
-//   runs help. All are draws when the runs are more likely to mislead. A cold start draws as well,
-//   so these are no loss.
-// - Two claims are judged: that the runs have the order right, and that what they praise is faster
-//   than the draws. The second is the one in use. Runs may be right about the slow ones only.
-// - Each run is judged separately, and dropped separately.
-// Kept runs stay on trial. Once what they praise is no gain for long, the climb from the fastest
-// config and the model take turns with them (turns.h).
+// runs are on trial at first, and their claim in use is tested: what they praise is fast here.
+// - The first config, the pilot, is one that the runs rate as good, but not as the best. The best
+//   of wrong runs may be the slowest config there is. The runs rate its neighbours as good, too:
+//   one result of theirs is easily an accident.
+// - Then configs are drawn at random, until the pilot has passed or is refuted (rungs.h). Their
+// best
+//   is asked for once the pilot has passed, and has to pass, too. A refuted one ends the trial.
+//   With a budget of 200 evaluations or more, only their best does: one slow config more is little
+//   then. A cold start draws as well, so the draws are no loss.
+// - What they praise next is judged together, against the draws (judge.h). The length of this part
+//   follows from the budget.
+// - Each run is judged separately by its order, and dropped separately.
+//
+// Dropped runs leave no trace: the search goes on cold, with all that was measured here. Kept runs
+// stay on trial. Once what they praise is no gain for long, the climb from the fastest config and
+// the model (model.cc) take turns with them (turns.h). This model has what the runs say as
+// features.
 #include "tune/search/strategy.h"
 #include "tune/search/transfer/candidates.h"
 #include "tune/search/transfer/judge.h"
+#include "tune/search/transfer/rungs.h"
 #include "tune/search/transfer/surrogate.h"
 #include "tune/search/transfer/turns.h"
 
@@ -36,30 +39,34 @@ namespace {
 // A pass of the surrogate grows with what it has seen, and the fast region is known by then.
 constexpr std::size_t kMaxModelled = 200;
 constexpr std::size_t kLastRefit = 80;
-constexpr double kPilot = 0.1, kSecondPilot = 0.02;  // of the space, in the order of the runs
+// The pilot is from this part of the space, in the order of the runs, and the best of so many
+// there.
+constexpr double kPilotFrom = 0.05, kPilotTo = 0.15;
+constexpr std::size_t kPilots = 200;
+// Evaluations of a budget for which one slow config more is little: less than 1 %.
+constexpr double kEnough = 200;
 // One config in so many is drawn until the runs are judged: while they are doubted, and later.
 constexpr std::size_t kDrawEveryOpen = 2, kDrawEvery = 8;
-constexpr std::size_t kDrawnBeforePilot = 2;  // while the pilot's result is outstanding
-constexpr std::size_t kFailedPilots = 2;
+constexpr std::size_t kFailedPilots = 2;  // that others take the place of
 constexpr std::size_t kFewKnown = 20;
-constexpr std::size_t kFirstFailures = 5;  // so many seeds that fail before any works
 // Of what the runs praise, so many are judged: later ones are chosen by what was seen here.
 constexpr std::size_t kJudgedPraised = 5;
 constexpr double kDropped = 0.05, kDoubted = 0.5, kTrusted = 0.95;  // belief
-constexpr double kBeforeBest = 0.7;  // belief at which their best is asked for, and no lesser one
 // Numbers of reported configs. After the first, runs must not be doubted: a share of the budget,
 // within bounds. After twice as many, they must have gained belief.
 constexpr double kTrialShare = 0.1, kTrialLow = 4, kTrialHigh = 10;
 constexpr std::size_t kJudgedAgain = 40;  // results that the evidence of the surrogate is read at
 constexpr double kNoEvidence = -2;        // nats
-constexpr std::size_t kLatePraised = 12;  // of what they praise, so many are judged at a time
-constexpr double kUniform = 3.4641016;    // what is uniform in a range of this has a deviation of 1
+// Of what they praise, so many are judged at a time, each as if it were so many deviations faster.
+constexpr std::size_t kLatePraised = 12;
+constexpr double kPraise = 2;
+constexpr double kUniform = 3.4641016;  // what is uniform in a range of this has a deviation of 1
 constexpr const char* kUnlikely = "what was measured here is likelier without them";
 constexpr double kGainOfTransfer = 0.002;  // nats
 // The ways to search after the trial. The other two wait until what the runs praise has been no
 // gain for long: the surrogate goes on learning, and leaves its basins by itself.
 enum Way : std::size_t { kPraiseWay, kClimbWay, kModelWay };
-constexpr std::size_t kClimbHandicap = 3, kModelHandicap = 3;  // in trials
+constexpr double kHandicapShare = 0.04, kHandicapLow = 3, kHandicapHigh = 30;  // of the budget
 
 class Transfer : public Strategy {
  public:
@@ -75,7 +82,6 @@ class Transfer : public Strategy {
     random_.shuffle(to_draw_);
     for (const std::vector<float>& times : chosen_.known.inherited)
       runs_.push_back(order_of([&](std::size_t at) { return times[at]; }));
-    together_ = order_of([&](std::size_t at) { return surrogate_.inherited(at); });
   }
 
   std::string_view name() const override {
@@ -107,7 +113,9 @@ class Transfer : public Strategy {
     if (climb_) climb_->tell(index, outcome);
     std::optional<double> log_time;
     if (outcome.time_ms) log_time = std::log(*outcome.time_ms);
-    turns_.told(index, log_time && *log_time < best_ - kGainOfTransfer);
+    const double usual_s = cost_s_ / static_cast<double>(std::max<std::size_t>(told_.size(), 1));
+    const double cost = usual_s > 0 && outcome.cost_s > 0 ? outcome.cost_s / usual_s : 1;
+    turns_.told(index, log_time && *log_time < best_ - kGainOfTransfer, cost);
     if (log_time) best_ = std::min(best_, *log_time);
     if (outcome_.state == TransferOutcome::State::kDropped) return;
     told_.emplace_back(index, outcome);
@@ -115,9 +123,11 @@ class Transfer : public Strategy {
     cost_s_ += outcome.cost_s;
     // That one config fails says little of the others: another takes its place.
     const bool failed_pilot = index == pilot_ && !log_time && outcome_.failed < kFailedPilots;
-    piloted_ |= index == pilot_ && !failed_pilot;
     if (failed_pilot) pilot_.reset();
     const bool proposed = proposed_.contains(index), drawn = drawn_.contains(index);
+    if (index == pilot_) piloted_ = Rung{log_time};
+    if (index == favourite_) favoured_ = Rung{log_time};
+    if (!proposed) rungs_.add_rival(log_time);
     if (proposed && !log_time) ++outcome_.failed;
     if (const auto at = position(index); at && observed_.size() < kMaxModelled) {
       if (!proposed && !drawn) surrogate_.expect(*at);
@@ -153,6 +163,16 @@ class Transfer : public Strategy {
     std::optional<std::size_t> index;
     bool waits = false;  // for a result that decides what comes next
   };
+  // A praised config with its result.
+  struct Rung {
+    std::optional<double> log_time;
+  };
+  bool passed(const std::optional<Rung>& rung) const {
+    return rung && rungs_.passed(rung->log_time);
+  }
+  bool refuted(const std::optional<Rung>& rung) const {
+    return rung && rungs_.refuted(rung->log_time);
+  }
   std::optional<std::size_t> position(std::size_t index) const {
     const auto found = std::lower_bound(chosen_.indices.begin(), chosen_.indices.end(), index);
     if (found == chosen_.indices.end() || *found != index) return std::nullopt;
@@ -165,23 +185,30 @@ class Transfer : public Strategy {
     return std::min(log_time.value_or(best_ + kSlowest), best_ + kSlowest);
   }
 
-  // While the pilot's result is outstanding, nothing speaks for the runs: only draws are made.
+  // Until a rung has passed, nothing speaks for the runs: only draws are made.
   Trial next_of_trial() {
     if (!pilot_) return {pilot()};
-    if (!piloted_) {
-      if (drawn_.size() < kDrawnBeforePilot)
-        if (const std::optional<std::size_t> index = draw()) return {index};
-      return {std::nullopt, true};
-    }
+    if (!passed(piloted_) && !forgiven()) return draw_or_wait();
+    if (!favourite_) return {favourite_ = propose()};
+    if (!passed(favoured_)) return draw_or_wait();
     if (draws())
       if (const std::optional<std::size_t> index = draw()) return {index};
-    return {outcome_.belief < kBeforeBest ? rated_at(kSecondPilot) : propose()};
+    return {propose()};
+  }
+
+  // A budget for which one more slow config is little has their best asked for all the same.
+  bool forgiven() const { return refuted(piloted_) && allowed() >= kEnough; }
+
+  Trial draw_or_wait() {
+    const bool outstanding = seen_.size() > told_.size();
+    if (outstanding && drawn_.size() >= Rungs::kDecisive) return {std::nullopt, true};
+    if (const std::optional<std::size_t> index = draw()) return {index};
+    return {std::nullopt, outstanding};
   }
 
   bool draws() const {
     if (outcome_.belief < kDoubted) return true;
     const std::size_t asked = drawn_.size() + proposed_.size();
-    if (asked == 1) return seen_.size() == 1;  // no default was measured
     return asked % (outcome_.belief < kTrusted ? kDrawEveryOpen : kDrawEvery) == 1;
   }
 
@@ -212,21 +239,41 @@ class Transfer : public Strategy {
 
   // Runs of a few winners have no order to choose a lesser config by.
   std::optional<std::size_t> pilot() {
-    pilot_ = few_ && !seen_.empty() ? propose() : rated_at(kPilot);
+    pilot_ = few_ ? propose() : typical_good();
     return pilot_;
   }
 
-  // The config at this share of the order of the runs.
-  std::optional<std::size_t> rated_at(double share) {
-    std::vector<std::size_t> order;
+  // Of those that the runs rate as good, one whose neighbours they rate as good, too: one result
+  // is easily an accident.
+  std::optional<std::size_t> typical_good() {
+    std::vector<std::size_t> order;  // by position
     for (const std::size_t index : to_draw_)
-      if (!seen_.contains(index)) order.push_back(index);
+      if (!seen_.contains(index)) order.push_back(*position(index));
     if (order.empty()) return propose();
-    const auto at = order.begin() + static_cast<std::ptrdiff_t>(share * order.size());
-    std::nth_element(order.begin(), at, order.end(), [&](std::size_t a, std::size_t b) {
-      return surrogate_.inherited(*position(a)) < surrogate_.inherited(*position(b));
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return std::pair(surrogate_.inherited(a), a) < std::pair(surrogate_.inherited(b), b);
     });
-    return propose(*position(*at));
+    const auto at = [&](double share) {
+      return static_cast<std::size_t>(share * static_cast<double>(order.size()));
+    };
+    std::vector<std::size_t> good(order.begin() + static_cast<std::ptrdiff_t>(at(kPilotFrom)),
+                                  order.begin() + static_cast<std::ptrdiff_t>(at(kPilotTo)) + 1);
+    random_.shuffle(good);
+    if (good.size() > kPilots) good.resize(kPilots);
+    std::size_t best = good.front();
+    double least = std::numeric_limits<double>::infinity();
+    for (const std::size_t candidate : good)
+      if (const double said = said_around(candidate); said < least) best = candidate, least = said;
+    return propose(best);
+  }
+
+  // The mean time of a candidate's neighbours in the runs.
+  double said_around(std::size_t candidate) const {
+    double sum = 0;
+    std::size_t count = 0;
+    for (const std::size_t near : rest_request_.space.neighbours(chosen_.indices[candidate]))
+      if (const auto at = position(near)) sum += surrogate_.inherited(*at), ++count;
+    return count > 0 ? sum / static_cast<double>(count) : surrogate_.inherited(candidate);
   }
 
   std::optional<std::size_t> propose() {
@@ -275,20 +322,30 @@ class Transfer : public Strategy {
     if (belief < kDoubted) drop(praise_text(praise, belief));
   }
 
-  // How many results end the first part of the trial, by what evaluations cost until now.
-  std::size_t trial() const {
+  // How many evaluations the budget allows, by their mean cost; 0 = not known.
+  double allowed() const {
     double allowed = static_cast<double>(rest_request_.evaluations);
     if (rest_request_.seconds > 0 && cost_s_ > 0) {
       const double by_time = rest_request_.seconds * static_cast<double>(told_.size()) / cost_s_;
       allowed = allowed > 0 ? std::min(allowed, by_time) : by_time;
     }
-    if (allowed <= 0) return static_cast<std::size_t>(kTrialHigh);
-    return static_cast<std::size_t>(std::clamp(kTrialShare * allowed, kTrialLow, kTrialHigh));
+    return allowed;
+  }
+
+  // A share of the budget, within bounds.
+  double share_of_budget(double share, double low, double high) const {
+    const double all = allowed();
+    return all > 0 ? std::clamp(share * all, low, high) : high;
+  }
+
+  // How many results end the first part of the trial.
+  std::size_t trial() const {
+    return static_cast<std::size_t>(share_of_budget(kTrialShare, kTrialLow, kTrialHigh));
   }
 
   void judge() {
     if (!std::isfinite(best_)) {
-      if (outcome_.failed >= kFirstFailures) drop("what they praise fails here");
+      if (refuted(piloted_)) drop("what they praise fails here");
       return;
     }
     for (std::size_t i = runs_.size(); runs_.size() > 1 && i-- > 0;) {
@@ -296,15 +353,14 @@ class Transfer : public Strategy {
       runs_.erase(runs_.begin() + static_cast<std::ptrdiff_t>(i));
       surrogate_.forget(i);
       ++outcome_.runs_dropped;
-      together_ = order_of([&](std::size_t at) { return surrogate_.inherited(at); });
     }
-    const std::vector<Judged> all = judged_by(together_);
-    const double order = belief_in_runs(all);
+    if (refuted(piloted_) && !forgiven())
+      return drop("what they call good is slower here than random configs");
+    if (refuted(favoured_)) return drop("their best is slower here than random configs");
     const std::vector<Judged> praise = judged_by_praise();
-    const double praised = belief_in_runs(praise);
-    outcome_.belief = std::min(order, praised);
-    const std::string claim =
-        praised <= order ? praise_text(praise, praised) : order_text(all, order);
+    outcome_.belief = belief_in_runs(praise);
+    if (!passed(favoured_)) return;
+    const std::string claim = praise_text(praise, outcome_.belief);
     const std::size_t count = observed_.size(), first = trial();
     const double least = count < first ? kDropped : count < 2 * first ? kDoubted : kBelievedBefore;
     if (outcome_.belief < least) return drop(claim);
@@ -322,18 +378,14 @@ class Transfer : public Strategy {
         "({:.0f} % likely to help)",
         100 * agreement_with_runs(praise), 100 * belief);
   }
-  static std::string order_text(const std::vector<Judged>& all, double belief) {
-    return fmt::format(
-        "their order is right for {:.0f} % of the pairs of {} configs here ({:.0f} % likely to "
-        "help)",
-        100 * agreement_with_runs(all), all.size(), 100 * belief);
-  }
 
   void keep(std::string why) {
     outcome_.state = TransferOutcome::State::kKept;
     outcome_.why = std::move(why);
     rest_request_.drawn = told_.size();
-    turns_ = Turns({0, kClimbHandicap * trial(), kModelHandicap * trial()});
+    const double handicap =
+        std::floor(share_of_budget(kHandicapShare, kHandicapLow, kHandicapHigh));
+    turns_ = Turns({0, handicap, handicap});
     climb_ = make_ils(rest_request_);
     rest_ = make_cold_auto(rest_request_);
     tell_rest();
@@ -358,30 +410,28 @@ class Transfer : public Strategy {
     return judged;
   }
 
-  // One standard deviation between what they praise, of late, and the other configs.
+  // kPraise deviations between what they praise, of late, and the other configs.
   std::vector<Judged> judged_by_praise() const {
     std::vector<Judged> judged;
     for (const Observed& one : judged_)
       if (!one.praised) judged.push_back({0.0, one.log_time});
     const std::size_t late = praised_.size() - std::min(praised_.size(), kLatePraised);
-    for (std::size_t i = late; i < praised_.size(); ++i) judged.push_back({-1.0, praised_[i]});
+    for (std::size_t i = late; i < praised_.size(); ++i) judged.push_back({-kPraise, praised_[i]});
     return judged;
   }
 
-  // The model knows as if it had drawn what was drawn.
+  // The search goes on cold, with all that was measured here and nothing of the runs.
   void drop(std::string why) {
-    const bool kept = outcome_.state == TransferOutcome::State::kKept;
     outcome_.state = TransferOutcome::State::kDropped;
     outcome_.why = std::move(why);
     climb_.reset();
-    if (kept) return;
-    rest_request_.drawn = drawn_.size();
+    rest_request_.priors.clear();
+    rest_request_.drawn = told_.size();
     rest_ = make_cold_auto(rest_request_);
     tell_rest();
   }
 
   void tell_rest() {
-    rest_request_.priors.clear();  // the model has them
     for (const auto& [index, outcome] : told_) {
       rest_->tell(index, outcome);
       if (climb_) climb_->tell(index, outcome);
@@ -394,13 +444,14 @@ class Transfer : public Strategy {
   std::vector<std::size_t> to_draw_;
   Surrogate surrogate_;
   std::vector<Order> runs_;                 // what each says
-  Order together_;                          // what they say together
   std::unique_ptr<Strategy> rest_, climb_;  // after the trial; no climb from dropped runs
   Turns turns_{{}};
   std::optional<std::size_t> pilot_;
-  bool piloted_ = false;  // its result is known
-  bool few_ = false;      // the runs have few configs
-  double cost_s_ = 0;     // of the reported evaluations
+  std::optional<std::size_t> favourite_;    // their best
+  std::optional<Rung> piloted_, favoured_;  // once their results are known
+  Rungs rungs_;
+  bool few_ = false;   // the runs have few configs
+  double cost_s_ = 0;  // of the reported evaluations
   TransferOutcome outcome_{.belief = kBelievedBefore};
   std::vector<std::optional<double>> praised_;  // log times of what runs praised, pilot included
   double best_ = std::numeric_limits<double>::infinity();  // log of ms

@@ -73,26 +73,81 @@ PriorRun turned_round(PriorRun run) {
   return run;
 }
 
-// Something has to be known that the best of the others can be worse than.
-TEST_F(Transfer, WhatOthersCallGoodIsMeasuredFirstAndTheirBestAfterADraw) {
-  const PriorRun run = run_of(space_, 0);
-  const auto strategy = make({run});
-  const std::size_t first = *strategy->ask();
-  EXPECT_GT(time_of(space_, first, 0), 1.0);
-  EXPECT_LT(time_of(space_, first, 0), time_of(space_, run.times[space_.size() / 4].first, 0));
-  strategy->tell(first, {time_of(space_, first, 0), 1});
-  const std::size_t drawn = *strategy->ask();
-  EXPECT_EQ(strategy->transfer()->drawn, 1u);
-  strategy->tell(drawn, {time_of(space_, drawn, 0), 1});
-  EXPECT_EQ(time_of(space_, *strategy->ask(), 0), 1.0);
+// Answers until the runs have two of their configs asked for; the second is their best.
+std::size_t second_praised(Strategy& strategy, const Space& space) {
+  while (true) {
+    const std::size_t index = *strategy.ask();
+    if (strategy.transfer()->proposed == 2) return index;
+    strategy.tell(index, {time_of(space, index, 0), 1});
+  }
 }
 
-TEST_F(Transfer, WithADefaultTheirBestIsSecond) {
+// Something has to be known that the best of the others can be worse than.
+TEST_F(Transfer, WhatOthersCallGoodIsMeasuredFirstAndTheirBestAfterDraws) {
+  const PriorRun run = run_of(space_, 0);
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    const auto strategy = make({run}, seed);
+    const std::size_t first = *strategy->ask();
+    EXPECT_GT(time_of(space_, first, 0), 1.0);
+    EXPECT_LT(time_of(space_, first, 0), time_of(space_, run.times[space_.size() / 4].first, 0));
+    strategy->tell(first, {time_of(space_, first, 0), 1});
+    EXPECT_EQ(time_of(space_, second_praised(*strategy, space_), 0), 1.0);
+    EXPECT_GE(strategy->transfer()->drawn, 2u);
+    EXPECT_LE(strategy->transfer()->drawn, 4u);
+  }
+}
+
+TEST_F(Transfer, ADefaultCountsAsADraw) {
   const auto strategy = make({run_of(space_, 0)});
-  strategy->tell(17, {time_of(space_, 17, 0), 1});
-  const std::size_t pilot = *strategy->ask();
-  strategy->tell(pilot, {time_of(space_, pilot, 0), 1});
-  EXPECT_EQ(time_of(space_, *strategy->ask(), 0), 1.0);
+  const std::size_t slow = run_of(space_, 0).times.back().first;
+  strategy->tell(slow, {time_of(space_, slow, 0), 1});
+  EXPECT_EQ(time_of(space_, second_praised(*strategy, space_), 0), 1.0);
+  EXPECT_LE(strategy->transfer()->drawn, 3u);
+}
+
+// One config that runs rate as good by accident is no pilot: they rate its neighbours as slow.
+TEST_F(Transfer, ThePilotIsNoAccident) {
+  PriorRun run = run_of(space_, 0);
+  const std::size_t size = run.times.size();
+  for (std::size_t at = size * 9 / 100; at < size * 11 / 100; ++at)
+    std::swap(run.times[at].first, run.times[size - 1 - at].first);
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const std::size_t pilot = *make({run}, seed)->ask();
+    EXPECT_LT(time_of(space_, pilot, 0), time_of(space_, run.times[size / 4].first, 0)) << seed;
+  }
+}
+
+// The search that goes on is one that never knew them, and has the same results.
+TEST_F(Transfer, DroppedRunsLeaveNoTrace) {
+  StrategyRequest request{space_, 3, 60};
+  request.priors = {turned_round(run_of(space_, 0))};
+  const auto strategy = make_transfer(request);
+  std::vector<std::size_t> told;
+  while (strategy->transfer()->state != TransferOutcome::State::kDropped && told.size() < 30) {
+    told.push_back(*strategy->ask());
+    strategy->tell(told.back(), {time_of(space_, told.back(), 0), 1});
+  }
+  ASSERT_EQ(strategy->transfer()->state, TransferOutcome::State::kDropped);
+  request.priors.clear();
+  request.drawn = told.size();
+  const auto cold = make_cold_auto(request);
+  for (const std::size_t index : told) cold->tell(index, {time_of(space_, index, 0), 1});
+  for (int i = 0; i < 25; ++i) {
+    const std::size_t index = *strategy->ask();
+    ASSERT_EQ(index, *cold->ask()) << i;
+    strategy->tell(index, {time_of(space_, index, 0), 1});
+    cold->tell(index, {time_of(space_, index, 0), 1});
+  }
+}
+
+// Where pilot and draws fail, more are drawn, and nothing waits for a result that never comes.
+TEST_F(Transfer, ATrialInWhichNothingWorksGoesOn) {
+  const auto strategy = make({run_of(space_, 0)});
+  for (int i = 0; i < 60; ++i) {
+    const std::optional<std::size_t> index = strategy->ask();
+    ASSERT_TRUE(index) << i;
+    strategy->tell(*index, {std::nullopt, 1});
+  }
 }
 
 // 280 ms was measured second where 1.7 ms were possible, although the first was slow already.
@@ -107,18 +162,38 @@ TEST_F(Transfer, TheirBestIsNotAskedForAfterASlowPilot) {
       strategy->tell(index, {time_of(space_, index, 0), 1});
     }
   }
-  EXPECT_LE(asked, 5);  // only where the first draws happened to be slower still
+  EXPECT_LE(asked, 2);  // only where the first draws happened to be slower still
+}
+
+// One slow config more is little of a long budget, and much of a short one.
+TEST_F(Transfer, ALongBudgetHasTheirBestAskedForAfterASlowPilot) {
+  const PriorRun run = turned_round(run_of(space_, 0));
+  const auto asked_with = [&](std::size_t evaluations) {
+    int asked = 0;
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+      StrategyRequest request{space_, seed, evaluations};
+      request.priors = {run};
+      const auto strategy = make_transfer(request);
+      for (int i = 0; i < 8; ++i) {
+        const std::size_t index = *strategy->ask();
+        asked += index == run.times.front().first;
+        strategy->tell(index, {time_of(space_, index, 0), 1});
+      }
+    }
+    return asked;
+  };
+  EXPECT_GE(asked_with(400), 7);  // else the surrogate has learnt better
+  EXPECT_LE(asked_with(60), 1);
 }
 
 TEST_F(Transfer, AheadOfThePilotsResultThereAreOnlyDraws) {
   const auto strategy = make({run_of(space_, 0)});
   const std::size_t pilot = *strategy->ask();
-  EXPECT_TRUE(strategy->ask());
-  EXPECT_TRUE(strategy->ask());
-  EXPECT_EQ(strategy->transfer()->drawn, 2u);
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(strategy->ask());
+  EXPECT_EQ(strategy->transfer()->drawn, 4u);
   EXPECT_FALSE(strategy->ask());
   strategy->tell(pilot, {time_of(space_, pilot, 0), 1});
-  EXPECT_TRUE(strategy->ask());
+  EXPECT_FALSE(strategy->ask());  // the draws' results decide
 }
 
 // The order of the many is right, and what they praise is the slowest.
@@ -218,7 +293,7 @@ TEST_F(Transfer, RunsThatMisleadCostFewConfigs) {
     EXPECT_EQ(strategy->transfer()->state, TransferOutcome::State::kDropped) << seed;
     proposed += strategy->transfer()->proposed;
   }
-  EXPECT_LT(proposed, 20u * 4);  // what they praise, in the mean of all seeds
+  EXPECT_LT(proposed, 20u * 2);  // what they praise, in the mean of all seeds
 }
 
 TEST_F(Transfer, OneOfTwoRunsMisleadsAndIsDropped) {

@@ -19,10 +19,11 @@ void Turns::asked(std::size_t index, std::size_t way) {
   ++idle_[way];
 }
 
-void Turns::told(std::size_t index, bool gain) {
+void Turns::told(std::size_t index, bool gain, double cost) {
   const auto found = ways_.find(index);
   if (found == ways_.end()) return;
-  if (gain) idle_[found->second] = 0;
+  double& idle = idle_[found->second];
+  idle = gain ? 0 : std::max(0.0, idle + cost - 1);
   ways_.erase(found);
 }
 
