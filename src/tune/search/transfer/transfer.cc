@@ -17,10 +17,13 @@
 //   follows from the budget.
 // - Each run is judged separately by its order, and dropped separately.
 //
-// Dropped runs leave no trace: the search goes on cold, with all that was measured here. Kept runs
-// stay on trial. Once what they praise is no gain for long, the climb from the fastest config and
+// After a drop the search goes on cold, with all that was measured here. What dropped runs say is
+// only a feature of its model, which learns what it is worth: of runs that are turned round, much.
+// The Gaussian process of a search of few evaluations takes no features. Kept runs stay on trial.
+// Once what they praise is no gain for long, the climb from the fastest config and
 // the model (model.cc) take turns with them (turns.h). This model has what the runs say as
 // features.
+#include "tune/search/model_options.h"
 #include "tune/search/strategy.h"
 #include "tune/search/transfer/candidates.h"
 #include "tune/search/transfer/judge.h"
@@ -420,12 +423,12 @@ class Transfer : public Strategy {
     return judged;
   }
 
-  // The search goes on cold, with all that was measured here and nothing of the runs.
+  // The search goes on cold, with all that was measured here.
   void drop(std::string why) {
     outcome_.state = TransferOutcome::State::kDropped;
     outcome_.why = std::move(why);
     climb_.reset();
-    rest_request_.priors.clear();
+    if (is_smooth(rest_request_)) rest_request_.priors.clear();
     rest_request_.drawn = told_.size();
     rest_ = make_cold_auto(rest_request_);
     tell_rest();
@@ -436,6 +439,11 @@ class Transfer : public Strategy {
       rest_->tell(index, outcome);
       if (climb_) climb_->tell(index, outcome);
     }
+  }
+
+  // Whether the cold search has a Gaussian process, unless there are features.
+  static bool is_smooth(const StrategyRequest& request) {
+    return request.evaluations > 0 && request.evaluations <= ModelOptions{}.few_evaluations;
   }
 
   StrategyRequest rest_request_;

@@ -117,8 +117,9 @@ TEST_F(Transfer, ThePilotIsNoAccident) {
   }
 }
 
-// The search that goes on is one that never knew them, and has the same results.
-TEST_F(Transfer, DroppedRunsLeaveNoTrace) {
+// A search of few evaluations goes on as one that never knew them. In a longer one the model has
+// what they say as a feature.
+TEST_F(Transfer, DroppedRunsAreNoMoreThanAFeature) {
   StrategyRequest request{space_, 3, 60};
   request.priors = {turned_round(run_of(space_, 0))};
   const auto strategy = make_transfer(request);
