@@ -42,7 +42,7 @@ class CsvReader {
 
   std::span<const std::string_view> fields() const { return fields_; }
   std::string_view field(std::size_t i) const { return i < fields_.size() ? fields_[i] : ""; }
-  char separator() const { return separator_; }  // of the header
+  char separator() const { return separator_; }        // of the header
   std::uint64_t line() const { return record_line_; }  // where the record starts
   std::uint64_t column(std::size_t field) const;       // where a field of it starts
   // The record ended with the file, not with a line break: it may have been cut short.

@@ -46,7 +46,7 @@ constexpr double kMostBreaks = 2;  // a step: a loss that is read at its end is 
 // backward pass stays.
 constexpr Interval3 kWriteGone = {0, 0.6, 1}, kReadGone = {0.5, 1, 1};
 // Of what has the size of a tensor that the group holds already, so that it may be that one.
-constexpr Interval3 kPerhapsGone = {0, 0.5, 1};
+constexpr Interval3 kHeldGone = {0, 0.5, 1};
 // Of the time, where the shape is not known; and of launches that do not fill the device.
 constexpr Interval3 kUnknownShape = {0.95, 0.5, 0.15}, kFewBlocks = {1, 0.9, 0.5};
 constexpr std::size_t kInOneKernel = 16;  // launches at most, that become one
@@ -171,9 +171,9 @@ class Compile {
       const auto moved = [&](double reads, double writes, double held) {
         return touch.bytes() - read * reads - written * writes - perhaps * held;
       };
-      as_fast_ns += moved(kReadGone.low, kWriteGone.low, kPerhapsGone.low) / touch.bytes() * ns;
-      fused_bytes += moved(kReadGone.mid, kWriteGone.mid, kPerhapsGone.mid);
-      fewest_bytes += moved(kReadGone.high, kWriteGone.high, kPerhapsGone.high);
+      as_fast_ns += moved(kReadGone.low, kWriteGone.low, kHeldGone.low) / touch.bytes() * ns;
+      fused_bytes += moved(kReadGone.mid, kWriteGone.mid, kHeldGone.mid);
+      fewest_bytes += moved(kReadGone.high, kWriteGone.high, kHeldGone.high);
     }
     const KernelStat& first = facts_.rows.kernels[facts_.row_of[chain.rows.front()]];
     const double bandwidth = facts_.bandwidth_of(first);

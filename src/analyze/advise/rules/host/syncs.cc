@@ -43,7 +43,7 @@ std::vector<std::uint32_t> many_copies(const HostView& view) {
   return many ? out : std::vector<std::uint32_t>();
 }
 
-constexpr int kMostParents = 64;
+constexpr int kMostOpsAbove = 64;
 
 // Ops that read a value of the device: they go with the wait, and the host's time in them.
 constexpr std::string_view kReading[] = {"aten::item",  "aten::_local_scalar_dense",
@@ -55,8 +55,8 @@ std::vector<Interval> reading_ops(const Timeline& timeline,
   for (const std::uint32_t i : calls) {
     const Op* outermost = nullptr;
     int seen = 0;  // records of other tools may go in circles
-    for (std::uint32_t op = timeline.calls[i].op; op < timeline.ops.size() && ++seen < kMostParents;
-         op = timeline.ops[op].parent)
+    for (std::uint32_t op = timeline.calls[i].op;
+         op < timeline.ops.size() && ++seen < kMostOpsAbove; op = timeline.ops[op].parent)
       if (std::find(std::begin(kReading), std::end(kReading),
                     name_in(timeline, timeline.ops[op].name)) != std::end(kReading))
         outermost = &timeline.ops[op];
