@@ -33,7 +33,7 @@ constexpr std::size_t kManyPairs = 1000, kTriedFirst = 16;
 struct Row {
   std::int32_t id = 0, tile = 0, stages = 0, split = 1, reduction = 0, swizzle = 0, custom = 0,
                inner = 0, cluster = 0;
-  auto operator<=>(const Row&) const = default;
+  auto operator<=>(const Row&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 class Enumerator {
