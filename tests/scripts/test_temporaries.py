@@ -17,6 +17,8 @@ class Json {
   Array rows;
 };
 Json document();
+const int* listed();
+Result<Array> listed(int at);
 Result<Json> read_document(std::string_view path);
 const Json& kept();
 """
@@ -42,7 +44,7 @@ class Temporaries(Tree):
             'document()["a"].items()', "document().items()", "read_document(path).value()", "*read_document(x)",
             "read_document(path)->items()", "read_document(path).value().items()", "document().part()",
             "Json::parse(text)->items()", '(*Json::parse(text))["a"].items()', "other.document().items()",
-            "read_document(g(1, h(2)))->rows", "document().keys().front()"))
+            "read_document(g(1, h(2)))->rows", "document().keys().front()", "*other.listed(1)"))
         self.assertEqual(self.found(wrong), wrong)
 
     def test_what_the_loop_keeps(self):

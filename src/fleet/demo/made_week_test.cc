@@ -125,7 +125,8 @@ TEST(MadeWeek, HasTasksOfEachState) {
     backlog::Leases leases = backlog::Leases::open(join_path(folder, "backlog.sqlite")).value();
     ASSERT_TRUE(fill_made_backlog(reader, leases, kEnd).is_ok());
     std::map<backlog::TaskState, int> states;
-    for (const backlog::SharedTask& task : *leases.list(kEnd)) ++states[task.state];
+    const auto tasks = leases.list(kEnd).value();
+    for (const backlog::SharedTask& task : tasks) ++states[task.state];
     EXPECT_EQ(states[backlog::TaskState::kDone], 4);
     EXPECT_EQ(states[backlog::TaskState::kLeased], 2);
     EXPECT_EQ(states[backlog::TaskState::kFailed], 1);
