@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -66,8 +67,8 @@ class RawKernels {
       return Status::ok();
     });
     if (!found.is_ok()) return error_answer(found);
-    const std::unique_lock lock(reading_, kWaitForOthers);
-    if (!lock.owns_lock()) {
+    const Reading reading(*this);
+    if (!reading.has) {
       HttpAnswer busy = error_answer(503, "other raw profiles are being read; try again");
       busy.headers.emplace_back("Retry-After", "2");
       return busy;
@@ -76,6 +77,27 @@ class RawKernels {
   }
 
  private:
+  // One request reads at a time. Without `has`, others took too long. (No std::timed_mutex, which
+  // the thread sanitizer of g++ 12 does not know.)
+  struct Reading {
+    explicit Reading(RawKernels& all) : kernels(all) {
+      std::unique_lock lock(kernels.mutex_);
+      has = kernels.free_.wait_for(lock, kWaitForOthers, [&all] { return !all.reading_; });
+      if (has) kernels.reading_ = true;
+    }
+    ~Reading() {
+      if (!has) return;
+      const std::lock_guard lock(kernels.mutex_);
+      kernels.reading_ = false;
+      kernels.free_.notify_one();
+    }
+    Reading(const Reading&) = delete;
+    Reading& operator=(const Reading&) = delete;
+
+    RawKernels& kernels;
+    bool has = false;
+  };
+
   Json look(const std::vector<store::RawInfo>& raws, const std::string& kernel,
             const std::string& model) {
     KernelParts parts;
@@ -127,8 +149,10 @@ class RawKernels {
   RawShelf& shelf_;
   StoreGate& gate_;
   Clock& clock_;
-  std::timed_mutex reading_;
-  std::deque<std::pair<std::string, Analysis>> kept_;  // under the mutex
+  std::mutex mutex_;
+  std::condition_variable free_;
+  bool reading_ = false;
+  std::deque<std::pair<std::string, Analysis>> kept_;  // of the request that reads
 };
 
 }  // namespace
