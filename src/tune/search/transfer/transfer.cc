@@ -9,20 +9,20 @@
 //   of wrong runs may be the slowest config there is. The runs rate its neighbours as good, too:
 //   one result of theirs is easily an accident.
 // - Then configs are drawn at random, until the pilot has passed or is refuted (rungs.h). Their
-// best
-//   is asked for once the pilot has passed, and has to pass, too. A refuted one ends the trial.
-//   With a budget of 200 evaluations or more, only their best does: one slow config more is little
-//   then. A cold start draws as well, so the draws are no loss.
+//   best is asked for once the pilot has passed, and has to pass, too. A refuted one ends the
+//   trial. With a budget of 200 evaluations or more, only their best does: one slow config more is
+//   little then. A cold start draws as well, so the draws are no loss.
 // - What they praise next is judged together, against the draws (judge.h). The length of this part
 //   follows from the budget.
 // - Each run is judged separately by its order, and dropped separately.
 //
 // After a drop the search goes on cold, with all that was measured here. What dropped runs say is
 // only a feature of its model, which learns what it is worth: of runs that are turned round, much.
-// The Gaussian process of a search of few evaluations takes no features. Kept runs stay on trial.
-// Once what they praise is no gain for long, the climb from the fastest config and
-// the model (model.cc) take turns with them (turns.h). This model has what the runs say as
-// features.
+// The Gaussian process of a search of few evaluations takes no features.
+//
+// Kept runs stay on trial. Once what they praise is no gain for long, the climb from the fastest
+// config and the model (model.cc) take turns with them (turns.h). This model has what the runs say
+// as features.
 #include "tune/search/model_options.h"
 #include "tune/search/strategy.h"
 #include "tune/search/transfer/candidates.h"
