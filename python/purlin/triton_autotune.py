@@ -35,6 +35,7 @@ import torch
 import triton
 from triton.runtime.autotuner import Autotuner as TritonAutotuner
 
+from . import _launch
 from ._cache import Cache
 from ._library import PurlinError
 from ._outputs import Outputs
@@ -47,26 +48,6 @@ SHORT_RUNS = 5
 # Full benchmarks of each finalist; of those that noise keeps from being told apart, at most.
 TURNS, MOST_TURNS = 3, 8
 _lock = threading.RLock()
-_NONE = object()
-# The launch of a known key in one frame. `_known` is a Known.
-_LAUNCH = """
-def _key({signature}):
-    return {key}
-
-
-def _launch(_grid, {parameters}):
-    if {missing}:
-        return _long(_grid, {args}, _more, {keywords}, _named)
-{again}    try:
-        _known = _get({key})
-    except (TypeError, AttributeError):
-        _known = None
-    if _known is None:
-        return _long(_grid, {args}, _more, {keywords}, _named)
-    _tuner.best_config = _known.config
-    _known.uses[0] += 1
-{shadow}    return _run({passed}, grid=_grid, warmup=False, **_known.keywords)
-"""
 
 
 class Known:
@@ -211,51 +192,28 @@ class Autotuner(TritonAutotuner):
         return self.fn.run(*args, **kwargs, **known.keywords)
 
     def _make_direct(self, args, kwargs):
-        """Writes two functions for calls with arguments of these kinds: their key, and the whole launch. The
-        loop of _fast_key takes several microseconds. A call of another form takes the long path."""
-        parts, device = [], ""
-        # One device: it is no part of the key.
-        several = torch.cuda.device_count() > 1
-        names = ["a%d" % at for at in range(len(args))]
-        given = [(name, self.arg_names[at] if at < len(self.arg_names) else "", value)
-                 for at, (name, value) in enumerate(zip(names, args))]
-        keywords = sorted(set(kwargs) - {"grid", "warmup"})
-        if not all(name.isidentifier() and not name.startswith("_") for name in keywords):
-            return
-        given += [("k_" + name, name, kwargs[name]) for name in keywords]
-        for name, argument, value in given:
-            if torch.is_tensor(value):
-                parts.append("{0}.dtype, {0}.is_contiguous() or _layout({0})".format(name))
-                device = device or "%s.device" % name
-            elif hasattr(value, "dtype"):
-                return  # a wrapper of a tensor: its type would be missing
-            elif argument in self.keys:
-                parts.append("{0}, {0}.__class__".format(name))
-            else:
-                parts.append("%s.__class__" % name)
-        key = "(%s,)" % ", ".join(parts + [device] if device and several else parts)
-        passed = names + ["%s=k_%s" % (name, name) for name in keywords]
-        scope = {"_layout": layout_of, "_tuner": self, "_get": self._direct_warm.get, "_run": self.fn.run,
-                 "_long": self._long, "_shadow": self._shadow, "_none": _NONE}
-        text = _LAUNCH.format(
-            parameters=", ".join(["%s=_none" % n for n in names] + ["*_more"]
-                                 + ["%s=_none" % n for n in keywords] + ["**_named"]),
-            again="".join("    k_{0} = {0}\n".format(n) for n in keywords),
-            missing=" or ".join(["_more", "_named"] + ["%s is _none" % n for n in names[-1:] + keywords]),
-            args="(%s)" % "".join(n + ", " for n in names),
-            keywords="{%s}" % ", ".join("%r: %s" % (n, n) for n in keywords), key=key, passed=", ".join(passed),
-            shadow="    _shadow.count(_known, ({0}), {{{1}}})\n".format(
-                "".join(n + ", " for n in names), ", ".join(["'grid': _grid, 'warmup': False"] + [
-                    "%r: %s" % (n, n) for n in keywords])) if self._shadow.every else "",
-            signature=", ".join(names + ["k_" + n for n in keywords]))
-        exec(text, scope)
-        self._direct, self._fast, self._form = scope["_key"], scope["_launch"], (len(args), keywords)
+        """Writes the functions for calls with arguments of these kinds. The loop of _fast_key takes several
+        microseconds."""
+        written = _launch.write(self, args, kwargs, layout_of)
+        if written is not None:
+            self._direct, self._fast, self._form = written
 
     def _long(self, grid, args, more, keywords, further):
-        """A call that the compiled launch does not cover."""
-        args = tuple(value for value in args if value is not _NONE) + more
-        further.update((name, value) for name, value in keywords.items() if value is not _NONE)
-        return self.run(*args, grid=grid, warmup=False, **further)
+        """A call that the compiled launch does not cover. One of its form with arguments of other types is known to
+        it from then on."""
+        whole = not more and not further and all(value is not _launch.NONE for value in (*args, *keywords.values()))
+        args = tuple(value for value in args if value is not _launch.NONE) + more
+        further.update((name, value) for name, value in keywords.items() if value is not _launch.NONE)
+        launched = self.run(*args, grid=grid, warmup=False, **further)
+        if whole:
+            try:
+                direct = self._direct(*args, *keywords.values())
+                known = self._warm.get(self._fast_key(args, further))
+            except (TypeError, AttributeError):
+                return launched
+            if known is not None:
+                self._direct_warm[direct] = known
+        return launched
 
     def _fast_key(self, args, kwargs):
         """Argument values for the key's names, the dtype of each tensor, and the device."""

@@ -5,7 +5,7 @@
 source "$(dirname "$0")/lib.sh"
 library=${PURLIN_BUILD:-}/lib/libpurlin.so
 [ -e "$library" ] || fail "no $library"
-for test in test_purlin test_space; do
+for test in test_purlin test_space test_launch; do
   PURLIN_LIBRARY=$library PYTHONDONTWRITEBYTECODE=1 PURLIN_CACHE=$tmp/cache \
     expect_exit 0 python3 "$PURLIN_SOURCE/python/tests/$test.py"
   expect_contains "$tmp/err" OK

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """As much of PyTorch as purlin.triton_autotune uses, over lists, with a simulated clock."""
 import contextlib
+import itertools
 import math
+import weakref
 
 
 class dtype:
@@ -31,11 +33,25 @@ class device:
         return self.index == other.index
 
 
+_blocks = itertools.count(1)
+_addresses = weakref.WeakValueDictionary()
+
+
+def at_address(address):
+    """The tensor that begins there."""
+    return _addresses[address]
+
+
 class Tensor:
     is_cuda = True
 
-    def __init__(self, values, dtype=float32, on=0):
+    def __init__(self, values, dtype=float32, on=0, offset=0):
         self.values, self.dtype, self.device = list(values), dtype, device(on)
+        self._address = (next(_blocks) << 20) + offset  # `offset` bytes behind an aligned address
+        _addresses[self._address] = self
+
+    def data_ptr(self):
+        return self._address
 
     def clone(self):
         return Tensor(self.values, self.dtype)
@@ -116,6 +132,11 @@ class Tensor:
     __hash__ = object.__hash__
 
 
+class nn:
+    class Parameter(Tensor):
+        pass
+
+
 def equal(a, b):
     return a.values == b.values
 
@@ -160,9 +181,15 @@ class cuda:
     def is_current_stream_capturing():
         return cuda.capturing
 
+    current, stream = 0, 0
+
     @staticmethod
     def current_device():
-        return 0
+        return cuda.current
+
+    @staticmethod
+    def raw_stream(index):
+        return 1000 * index + cuda.stream
 
     @staticmethod
     def device(index):

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """As much of Triton as purlin.triton_autotune builds on, written for its tests."""
+from . import language  # noqa: F401
+
 __version__ = "0.fake"
 
 
