@@ -8,7 +8,9 @@ compiled         the compiled kernel launched by hand, nothing looked up
 jit              @triton.jit alone, the config given
 jit.same         the same with what an autotuner passes: the grid as a function, all of the config's options
 triton.autotune  Triton's autotuner, the key known
-purlin.autotune  ours, the key known
+purlin.autotune  ours, the key known, called as jit.same
+purlin.tuple     the same with a tuple as grid, as jit has
+purlin.by_run    the same as purlin.autotune, but JITFunction.run makes the launch, as with a Triton that is not known
 purlin.find      a lookup from Python alone (no launch): purlin.Op.find
 library          the same lookup inside libpurlin, called through ctypes: what find() costs without its own memo
 
@@ -33,6 +35,7 @@ import triton  # noqa: E402
 import triton.language as tl  # noqa: E402
 
 import purlin  # noqa: E402
+from purlin import _launch  # noqa: E402
 
 CONFIGS = [triton.Config({"BLOCK": block}, num_warps=warps) for block, warps in ((256, 2), (512, 4), (1024, 4))]
 KEY = ["n"]
@@ -47,6 +50,7 @@ def add(x, y, out, n, BLOCK: tl.constexpr):
 
 by_triton = triton.autotune(CONFIGS, KEY)(add)
 by_purlin = purlin.autotune(CONFIGS, KEY)(add)
+by_run = purlin.autotune(CONFIGS, KEY)(add)
 
 
 def percentile(values, share):
@@ -67,7 +71,12 @@ def main():
     grid = lambda meta: (triton.cdiv(n, meta["BLOCK"]),)  # noqa: E731
     compiled = add[(1,)](x, y, out, n, BLOCK=1024, num_warps=4)
     by_triton[grid](x, y, out, n)
-    by_purlin[grid](x, y, out, n)
+    known_triton = _launch.known_triton
+    for kernel, known in ((by_purlin, known_triton), (by_run, lambda: None)):
+        _launch.known_triton = known
+        for _ in range(3):
+            kernel[grid](x, y, out, n)
+    _launch.known_triton = known_triton
     torch.cuda.synchronize()
 
     cache = purlin.Cache()
@@ -85,11 +94,14 @@ def main():
     full, short = (x, y, out, n, 1024), (x, y, out, n)
     bare = compiled[(1, 1, 1)]
     options_of_winner = by_purlin.best_config.all_kwargs()
+    blocks = (triton.cdiv(n, by_purlin.best_config.kwargs["BLOCK"]),)
     ways = {
         "jit": lambda: add[(1,)](x, y, out, n, BLOCK=1024, num_warps=4),
         "jit.same": lambda: add[grid](x, y, out, n, **options_of_winner),
         "triton.autotune": lambda: by_triton[grid](x, y, out, n),
         "purlin.autotune": lambda: by_purlin[grid](x, y, out, n),
+        "purlin.tuple": lambda: by_purlin[blocks](x, y, out, n),
+        "purlin.by_run": lambda: by_run[grid](x, y, out, n),
         "purlin.find": lambda: op.find(n),
         "library": lambda: lookup(handle, extents, 1, place),
     }
@@ -103,7 +115,7 @@ def main():
         if torch.equal(out, x + y):
             ways["compiled"] = lambda arguments=arguments: bare(*arguments)
             break
-    for name in ("jit", "triton.autotune", "purlin.autotune"):
+    for name in ("jit", "triton.autotune", "purlin.autotune", "purlin.tuple", "purlin.by_run"):
         out.zero_()
         ways[name]()
         torch.cuda.synchronize()
@@ -133,6 +145,7 @@ def main():
         over = "" if name in ("library", "purlin.find") else "%+.2f us" % (row["median_us"] - baseline)
         print("%-16s %10.2f %8.2f %8.2f   %s" % (name, row["median_us"], row["min_us"], row["p90_us"], over))
     document = {"bench": "lookup_triton", "launches": options.launches, "rounds": options.rounds, "ways": rows,
+                "triton_is_known": known_triton() is not None,
                 "environment": {"device": torch.cuda.get_device_name(), "driver": device.get("driver"),
                                 "torch": torch.__version__, "triton": triton.__version__,
                                 "python": platform.python_version(), "cpus": os.cpu_count(),

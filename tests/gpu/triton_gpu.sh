@@ -3,7 +3,8 @@
 # cache of results, and @purlin.autotune. Fresh processes throughout; compiled kernels are kept by Triton in a
 # folder per mode. Turns: cold (nothing known), warm (the same machine again: what a restarted server meets) and,
 # for Purlin, pulled (the winner came from another machine, nothing is compiled). $OUT gets triton.jsonl.
-# About a minute; 110 s at most.
+# Then shadow timing, and launches of known keys beside JITFunction.run; $OUT gets launch.json.
+# About two minutes; four at most.
 set -euo pipefail
 where=$(cd "$1" && pwd)
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -56,3 +57,6 @@ print("triton_gpu: ok, results identical in every mode and turn")
 PY
 PURLIN_CACHE=$tmp/cache-shadow TRITON_CACHE_DIR=$tmp/triton-shadow timeout 60 "$python" "$here/triton/shadow.py"
 echo "triton_gpu: ok, a slow winner was demoted and a space was searched"
+PURLIN_CACHE=$tmp/cache-launch TRITON_CACHE_DIR=$tmp/triton-launch timeout 90 "$python" "$here/triton/launch.py" |
+  tee "${OUT:-$tmp}/launch.json"
+echo "triton_gpu: ok, launches of known keys are Triton's own"
