@@ -17,6 +17,7 @@ Thread-safety: entries of the memo never change. Failure: none but what Triton r
 """
 import functools
 import hashlib
+import importlib
 import inspect
 import os
 import re
@@ -105,14 +106,15 @@ class Modules:
     """The parts of a Triton whose launch is known."""
 
     def __init__(self):
-        from triton.backends.nvidia import driver as nvidia
-        from triton.compiler import compiler
-        from triton.runtime import jit
-
-        self.jit, self.compiler, self.nvidia, self.knobs, self.driver = jit, compiler, nvidia, jit.knobs, jit.driver
+        self.jit, self.compiler, self.nvidia = (importlib.import_module("triton." + name) for name in (
+            "runtime.jit", "compiler.compiler", "backends.nvidia.driver"))
+        self.knobs, self.driver = self.jit.knobs, self.jit.driver
         self.chain = getattr(self.knobs, "HookChain", Ready)  # a Ready is never a hook
-        self.mode = type(self.knobs.compilation).__dict__["instrumentation_mode"].key
-        self.environment, self.mode_key = os.environ._data, os.environ.encodekey(self.mode)
+        # Some versions read the environment for the mode on each launch. os.environ has the same in its dict.
+        mode = type(self.knobs.compilation).__dict__["instrumentation_mode"]
+        self.environment, self.mode_key = os.environ._data, os.environ.encodekey(getattr(mode, "key", ""))
+        self.mode = ["_knobs.compilation.__dict__.get('instrumentation_mode')", "_environment.get(_mode)"] \
+            if hasattr(mode, "key") else ["_knobs.compilation.instrumentation_mode"]
 
     def sources(self):
         launcher = self.nvidia.CudaLauncher
@@ -339,8 +341,7 @@ def _direct(tuner, given, device, fields, scope):
         exact.append("not (%s) & 15 or (%s)" % (
             " | ".join(pointers), "".join("not %s & 15, " % name for name in pointers)))
     exact += [device] if device else []
-    exact += ["_device", "_fn.debug", "_knob.debug", "_knobs.compilation.__dict__.get('instrumentation_mode')",
-              "_environment.get(_mode)"]
+    exact += ["_device", "_fn.debug", "_knob.debug", *modules.mode]
     memo, active = Memo(modules, fn, slots), modules.driver.active
     rest = {p.name: "_c%d" % at for at, p in enumerate(memo.rest)}
     values = {**names, **rest}

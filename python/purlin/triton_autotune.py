@@ -163,6 +163,7 @@ class Autotuner(TritonAutotuner):
         self._warm = {}  # fast key -> Known
         self._direct_warm = {}  # the same by keys of the usual arguments
         self._direct = self._fast = self._form = None  # these keys, and launches by them: compiled
+        self._memo = None  # of launches that call the compiled kernel
         self._ops = {}   # the key without the shape -> (Op, key fields, cache)
         self._positions = {name: i for i, name in enumerate(self.arg_names)}
         self._shadow = Shadow(self, purlin.shadow)

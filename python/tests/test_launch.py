@@ -222,6 +222,18 @@ class LaunchTest(test_purlin.WithCache):
         made.debug = None
         self.assertEqual(self.launched(kernel, made, *base)[0], 0)
 
+    def test_a_mode_that_is_a_plain_attribute(self):
+        base = (self.x, self.out, 100, 2, 0.5, True)
+        with mock.patch.object(type(triton.knobs.compilation), "instrumentation_mode", ""):
+            _launch.known_triton.cache_clear()
+            kernel, made = self.ready(*base)
+            own = kernel[GRID](*base)
+            with mock.patch.object(triton.knobs.compilation, "instrumentation_mode", "other"):
+                runs, other = self.launched(kernel, made, *base)
+                self.assertEqual(runs, 1)
+                self.assertIsNot(other, own)
+            self.assertEqual(self.launched(kernel, made, *base), (0, own))
+
     def test_a_changed_global_is_reported_as_by_triton(self):
         base = (self.x, self.out, 100, 2, 0.5, True)
         kernel, made = self.ready(*base)

@@ -32,8 +32,9 @@ def scale(x, out, n, k, f, bias, MODE: tl.constexpr, BLOCK: tl.constexpr):
 
 
 known = _launch.known_triton() is not None
-if triton.__version__ == "3.6.0":
-    assert known, "not the sources that are known: %s" % _launch.Modules().digest()
+if triton.__version__ == "3.6.0" and not known:
+    modules = _launch.Modules()
+    raise AssertionError("not what is known of it: %s, the same rules: %s" % (modules.digest(), modules.same_rules()))
 tuned = purlin.autotune(CONFIGS, ["MODE"], cache=tempfile.mkdtemp())(scale)
 grid = lambda meta: (triton.cdiv(meta["n"], meta["BLOCK"]),)  # noqa: E731
 run_code, runs, results = triton.JITFunction.run.__code__, 0, {}
