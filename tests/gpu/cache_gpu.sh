@@ -52,7 +52,7 @@ fi
 
 # A program reads through to it as a lower layer.
 library=$(find "$where" -name 'libpurlin.so' -print -quit)
-PYTHONPATH=$(cd "$here/../.." && pwd)/python PURLIN_LIBRARY=$library python3 - "$tmp/mine" "$tmp/a" "${device[1]}" <<'PY'
+PYTHONPATH=$(cd "$here/../.." && pwd)/python:$where/share/purlin/python PURLIN_LIBRARY=$library python3 - "$tmp/mine" "$tmp/a" "${device[1]}" <<'PY'
 import sys
 import purlin
 cache = purlin.Cache(sys.argv[1], below=[sys.argv[2]])

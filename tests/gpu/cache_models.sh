@@ -41,7 +41,7 @@ if [ -n "$other" ]; then run 0 "$purlin" cache pull "$url/models" --cache "$tmp/
 library=$(find "$where" -name 'libpurlin.so' -print -quit)
 program() {  # "expects" OUTCOME
   IFS=: read -r op extents <<<"${work[0]}"
-  PYTHONPATH=$(cd "$here/../.." && pwd)/python PURLIN_LIBRARY=$library "$python" - "$tmp/cache" "$device" "$op" "$extents" "$2" <<'PY'
+  PYTHONPATH=$(cd "$here/../.." && pwd)/python:$where/share/purlin/python PURLIN_LIBRARY=$library "$python" - "$tmp/cache" "$device" "$op" "$extents" "$2" <<'PY'
 import sys
 import purlin
 folder, device, op, shape, expected = sys.argv[1:]
@@ -97,7 +97,7 @@ done
 
 program expects exact
 if [ "$device" != opencl:0 ] && "$python" -c 'import torch, triton' 2>/dev/null; then
-  export PYTHONPATH=$(cd "$here/../.." && pwd)/python PURLIN=$purlin PURLIN_LIBRARY=$library
+  export PYTHONPATH=$(cd "$here/../.." && pwd)/python:$where/share/purlin/python PURLIN=$purlin PURLIN_LIBRARY=$library
   if [ -n "$other" ]; then run 0 "$purlin" cache pull "$url/triton" --cache "$tmp/triton"; fi
   for turn in first again; do
     TRITON_CACHE_DIR=$tmp/binaries-$turn PURLIN_CACHE=$tmp/triton "$python" "$here/triton/matmul.py" purlin 2048 >"$tmp/triton-$turn" 2>"$tmp/err" || { cat "$tmp/err"; fail "matmul.py"; }

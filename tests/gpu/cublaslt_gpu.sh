@@ -56,7 +56,7 @@ fi
 # In a program: PyTorch asks, the backlog lists, tuning fills in, a fresh process is served.
 if python3 -c 'import torch' 2>/dev/null; then
   here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-  export PYTHONPATH=$here/../../python PURLIN_CACHE=$tmp/torch PURLIN=$purlin
+  export PYTHONPATH=$here/../../python:$build/share/purlin/python PURLIN_CACHE=$tmp/torch PURLIN=$purlin
   [ -e "$build/lib/libpurlin.so" ] && PURLIN_LIBRARY=$(realpath "$build/lib/libpurlin.so") && export PURLIN_LIBRARY
   lt=$(python3 -m purlin.torch) && [ -n "$lt" ] && export PURLIN_CUBLASLT=$lt
   echo "PyTorch's library: ${lt:-not found}"

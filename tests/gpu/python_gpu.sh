@@ -8,7 +8,7 @@ python=${PYTHON:-python3}
 "$python" -c 'import torch' 2>/dev/null || { echo "python_gpu: PyTorch is missing: skipped"; exit 0; }
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-export PURLIN=$where/bin/purlin PYTHONPATH=$(cd "$here/../.." && pwd)/python PURLIN_LIBRARY=$where/lib/libpurlin.so
+export PURLIN=$where/bin/purlin PYTHONPATH=$(cd "$here/../.." && pwd)/python:$where/share/purlin/python PURLIN_LIBRARY=$where/lib/libpurlin.so
 cat >"$tmp/program.py" <<'PY'
 import torch
 import purlin

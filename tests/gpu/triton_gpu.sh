@@ -12,7 +12,7 @@ python=${PYTHON:-python3}
 "$python" -c 'import torch, triton' 2>/dev/null || { echo "triton_gpu: PyTorch or Triton is missing: skipped"; exit 0; }
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-export PYTHONPATH=$(cd "$here/../.." && pwd)/python PURLIN=$where/bin/purlin
+export PYTHONPATH=$(cd "$here/../.." && pwd)/python:$where/share/purlin/python PURLIN=$where/bin/purlin
 [ ! -e "$where/lib/libpurlin.so" ] || export PURLIN_LIBRARY=$where/lib/libpurlin.so
 out=${OUT:-$tmp}/triton.jsonl
 mkdir -p "$(dirname "$out")"
