@@ -201,7 +201,7 @@ def _with_scratch(launcher):
 
 class Memo:
     """The compiled kernels of one form of call. `slots` maps the given arguments, in the call's order, to the part
-    that each has in the key: "tensor", "value", "integer" or "type"."""
+    that each has in the key: "tensor", "optional" (or None), "value", "integer" or "type"."""
 
     def __init__(self, modules, fn, slots):
         self.modules, self.fn, self.slots = modules, fn, slots
@@ -227,8 +227,8 @@ class Memo:
     def _certain(self, name, value):
         """Whether the key has all that the specialisation of this argument depends on."""
         slot, parameter = self.slots.get(name, "value"), next((p for p in self.fn.params if p.name == name), None)
-        if slot == "tensor":
-            return type(value) in _TENSORS and value.is_cuda
+        if slot in ("tensor", "optional"):
+            return value is None and slot == "optional" or type(value) in _TENSORS and value.is_cuda
         if slot != "value":
             return type(value) in (_KEY_TYPES[:3] if slot == "integer" else _KEY_TYPES[1:])
         if parameter is None:  # an option of Triton
@@ -267,7 +267,8 @@ class Memo:
 
 
 def write(tuner, args, kwargs, layout_of):
-    """The key function and the launch function for calls of this form, and the form; None if it has none."""
+    """The key function and the launch function for calls of this form, the form, and its slots; None if it has
+    none."""
     # One device: it is no part of the key of a config.
     several = torch.cuda.device_count() > 1
     keywords = sorted(set(kwargs) - {"grid", "warmup"})
@@ -277,9 +278,16 @@ def write(tuner, args, kwargs, layout_of):
     given = [(name, tuner.arg_names[at] if at < len(tuner.arg_names) else "", value)
              for at, (name, value) in enumerate(zip(names, args))]
     given += [("_k_" + name, name, kwargs[name]) for name in keywords]
-    parts, device = [], ""
+    parts, slots, device, maybe = [], [], "", ""
+    tensors = _tensor_names(tuner)
     for name, argument, value in given:
-        if torch.is_tensor(value):
+        slots.append("")
+        if argument in tensors and (value is None or torch.is_tensor(value) and argument in tuner._optional):
+            slots[-1] = "optional"
+            parts.append("None if {0} is None else ({0}.dtype, {0}.is_contiguous() or _layout({0}))".format(name))
+            maybe = maybe or "None if {0} is None else {0}.device".format(name)
+        elif torch.is_tensor(value):
+            slots[-1] = "tensor"
             parts.append("{0}.dtype, {0}.is_contiguous() or _layout({0})".format(name))
             device = device or "%s.device" % name
         elif hasattr(value, "dtype"):
@@ -288,7 +296,7 @@ def write(tuner, args, kwargs, layout_of):
             parts.append("{0}, {0}.__class__".format(name))
         else:
             parts.append("%s.__class__" % name)
-    device = device if several else ""
+    device = (device or maybe) if several else ""
     fields = {
         "key": "(%s,)" % ", ".join(parts + ([device] if device else [])),
         "parameters": ", ".join(["%s=_none" % n for n in names] + ["*_more"] + ["%s=_none" % n for n in keywords]
@@ -305,29 +313,45 @@ def write(tuner, args, kwargs, layout_of):
         if tuner._shadow.every else ""
     scope = {"_layout": layout_of, "_tuner": tuner, "_get": tuner._direct_warm.get, "_fn": tuner.fn,
              "_long": tuner._long, "_shadow": tuner._shadow, "_none": NONE}
-    direct = _direct(tuner, given, device, fields, scope)
+    direct = _direct(tuner, given, slots, device, fields, scope)
     text = _TEXT.format(**fields, direct=direct or "",
                         launch=(_KEPT if direct else _PLAIN).format(**fields))
     exec(text, scope)
-    return scope["_key"], scope["_launch"], (len(args), keywords)
+    return scope["_key"], scope["_launch"], (len(args), keywords), slots
 
 
-def _direct(tuner, given, device, fields, scope):
+def _tensor_names(tuner):
+    """The arguments that may be a tensor or None: neither constants nor parts of the key by value."""
+    fn = tuner.fn
+    while not hasattr(fn, "params") and hasattr(fn, "fn"):
+        fn = fn.fn
+    constants = {p.name for p in getattr(fn, "params", ()) if p.is_constexpr}
+    return set(tuner.arg_names) - set(tuner.keys) - constants
+
+
+def _direct(tuner, given, kinds, device, fields, scope):
     """The text of the launch that calls the compiled kernel; None without one. `scope` gets the names it uses."""
     modules, fn = known_triton(), tuner.fn
     if modules is None or type(fn) is not modules.jit.JITFunction or "run" in fn.__dict__:
         return None
-    parameters, slots, exact, pointers, names = {p.name: p for p in fn.params}, {}, [], [], {}
-    for name, argument, value in given:
+    parameters, slots, exact, pointers, reads, names = {p.name: p for p in fn.params}, {}, [], [], [], {}
+    for (name, argument, value), slot in zip(given, kinds):
         parameter = parameters.get(argument)
         if not argument or argument in slots or torch.is_tensor(value) and parameter is None:
             return None
         names[argument] = name
-        if torch.is_tensor(value):
-            slots[argument] = "tensor"
-            names[argument] = "_p_" + argument
-            pointers.append(names[argument])
-            exact.append("_type({0}), {0}.dtype, {0}.is_cuda, {0}.is_contiguous() or _layout({0})".format(name))
+        if slot:
+            slots[argument], pointer = slot, "_p_" + argument
+            names[argument] = pointer
+            key = "_type({0}), {0}.dtype, {0}.is_cuda, {0}.is_contiguous() or _layout({0})".format(name)
+            get = "%s.data_ptr()" % name
+            if slot == "optional":
+                key, get = ("None if %s is None else %s" % (name, text) for text in ("(%s)" % key, get))
+                pointers.append("(%s or 0)" % pointer)
+            else:
+                pointers.append(pointer)
+            exact.append(key)
+            reads.append("        %s = %s\n" % (pointer, get))
         elif argument in tuner.keys or parameter is None or parameter.is_constexpr:
             slots[argument] = "value"
             exact.append("_type({0}), {0}".format(name))
@@ -359,8 +383,7 @@ def _direct(tuner, given, device, fields, scope):
         _mode=modules.mode_key, _type=type, _len=len, _callable=callable)
     return _DIRECT.format(
         **{**fields, "shadow": ""}, exact=", ".join(exact), rest=", ".join(rest.values()),
-        pointers="".join("        _p_%s = %s.data_ptr()\n" % (argument, name)
-                         for name, argument, _ in given if slots[argument] == "tensor"),
+        pointers="".join(reads),
         shadow_direct=_SHADOW_DIRECT.format(**fields) if fields["shadow"] else "",
         bound="{%s}" % ", ".join("%r: %s" % (p.name, seen[p.name]) for p in fn.params),
         values=", ".join(values[p.name] for p in fn.params))

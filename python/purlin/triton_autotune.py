@@ -163,6 +163,8 @@ class Autotuner(TritonAutotuner):
         self._warm = {}  # fast key -> Known
         self._direct_warm = {}  # the same by keys of the usual arguments
         self._direct = self._fast = self._form = None  # these keys, and launches by them: compiled
+        self._slots = ()  # "tensor", "optional" or "" for each argument of the form
+        self._optional = set()  # arguments that were a tensor and None
         self._memo = None  # of launches that call the compiled kernel
         self._ops = {}   # the key without the shape -> (Op, key fields, cache)
         self._positions = {name: i for i, name in enumerate(self.arg_names)}
@@ -195,9 +197,12 @@ class Autotuner(TritonAutotuner):
     def _make_direct(self, args, kwargs):
         """Writes the functions for calls with arguments of these kinds. The loop of _fast_key takes several
         microseconds."""
+        before, self._direct_warm = self._direct_warm, {}
         written = _launch.write(self, args, kwargs, layout_of)
-        if written is not None:
-            self._direct, self._fast, self._form = written
+        if written is None:
+            self._direct_warm = before
+        else:
+            self._direct, self._fast, self._form, self._slots = written
 
     def _long(self, grid, args, more, keywords, further):
         """A call that the compiled launch does not cover. One of its form with arguments of other types is known to
@@ -208,13 +213,22 @@ class Autotuner(TritonAutotuner):
         launched = self.run(*args, grid=grid, warmup=False, **further)
         if whole:
             try:
-                direct = self._direct(*args, *keywords.values())
                 known = self._warm.get(self._fast_key(args, further))
             except (TypeError, AttributeError):
-                return launched
+                known = None
             if known is not None:
-                self._direct_warm[direct] = known
+                self._learn(known, args, keywords)
         return launched
+
+    def _learn(self, known, args, keywords):
+        names = (*self.arg_names[:len(args)], *keywords)
+        absent = {name for name, slot, value in zip(names, self._slots, (*args, *keywords.values()))
+                  if slot == "tensor" and value is None}
+        with _lock:
+            if absent - self._optional:
+                self._optional |= absent
+                self._make_direct(args, keywords)
+            self._keep_direct(known, args, keywords)
 
     def _fast_key(self, args, kwargs):
         """Argument values for the key's names, the dtype of each tensor, and the device."""
@@ -273,9 +287,14 @@ class Autotuner(TritonAutotuner):
         if self._direct is None:
             self._make_direct(args, kwargs)
         keywords = sorted(set(kwargs) - {"grid", "warmup"})
+        if self._form != (len(args), keywords):
+            return
+        values = (*args, *(kwargs[name] for name in keywords))
+        # The dtype of a tensor is in the key where one is expected.
+        if any(hasattr(value, "dtype") and not slot for value, slot in zip(values, self._slots)):
+            return
         try:
-            if self._form == (len(args), keywords):
-                self._direct_warm[self._direct(*args, *(kwargs[name] for name in keywords))] = known
+            self._direct_warm[self._direct(*values)] = known
         except (TypeError, AttributeError):
             pass
 

@@ -314,6 +314,37 @@ class LaunchTest(test_purlin.WithCache):
             self.launched(kernel, made, self.x, self.out, 100, k)
         self.assertEqual(self.launched(kernel, made, self.x, self.out, 100, 0.5)[0], 0)
 
+    def test_a_tensor_may_be_none(self):
+        # Whichever comes first: both are known, and the dtype of the tensor is part of the key of its config.
+        none, tensor, half = None, torch.Tensor(range(4)), torch.Tensor(range(4), torch.float16)
+        unaligned = torch.Tensor(range(4), offset=4)
+        for known in (True, False):
+            with mock.patch.object(_launch, "known_triton", _launch.known_triton if known else lambda: None):
+                for first, second in ((none, tensor), (tensor, none)):
+                    kernel, made = self.kernel("x, out, n, k, bias, BLOCK: 'tl.constexpr'")
+                    values = (first, second, half, unaligned, first)
+                    for _ in range(4):
+                        for value in values:
+                            kernel[GRID](self.x, self.out, 100, 2, value)
+                    self.assertEqual(len(kernel.purlin_log), 3)  # no tensor, and one of each dtype
+                    self.assertEqual(len({id(k) for k in kernel._direct_warm.values()}), 3)
+                    own = set()
+                    with mock.patch.object(type(kernel), "run", side_effect=AssertionError("the long way")):
+                        for value in values:
+                            runs, found = self.launched(kernel, made, self.x, self.out, 100, 2, value)
+                            self.assertEqual(runs, 0 if known else 2)
+                            own.add(found)
+                    self.assertEqual(len(own), 4)
+
+    def test_a_tensor_in_place_of_a_number_goes_the_long_way(self):
+        kernel, made = self.kernel("x, out, n, k, f, BLOCK: 'tl.constexpr'")
+        tensor, half = torch.Tensor(range(4)), torch.Tensor(range(4), torch.float16)
+        for value in (0.5, 0.5, tensor, tensor, half, half, tensor):
+            kernel[GRID](self.x, self.out, 100, 2, value)
+            self.launched(kernel, made, self.x, self.out, 100, 2, value)
+        self.assertEqual(len(kernel.purlin_log), 3)
+        self.assertEqual(len(kernel._direct_warm), 1)
+
     def test_scratch_memory_is_the_launchers(self):
         kernel, made = self.kernel()
         made.metadata = {"global_scratch_size": 128}
