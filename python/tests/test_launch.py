@@ -336,6 +336,23 @@ class LaunchTest(test_purlin.WithCache):
                             own.add(found)
                     self.assertEqual(len(own), 4)
 
+    def test_two_tensors_may_be_none(self):
+        kernel, made = self.kernel("x, out, n, a, b, BLOCK: 'tl.constexpr'")
+        tensor = torch.Tensor(range(4))
+        pairs = [(tensor, tensor), (None, tensor), (tensor, None), (None, None)]
+        for _ in range(5):
+            for a, b in pairs:
+                kernel[GRID](self.x, self.out, 100, a, b)
+        for a, b in pairs:
+            self.assertEqual(self.launched(kernel, made, self.x, self.out, 100, a, b)[0], 0)
+
+    def test_a_constant_may_be_none(self):
+        kernel, made = self.kernel("x, out, n, MODE: 'tl.constexpr', BLOCK: 'tl.constexpr'")
+        for mode in (None, "a", None, "b"):
+            for _ in range(3):
+                kernel[GRID](self.x, self.out, 100, mode)
+            self.assertEqual(self.launched(kernel, made, self.x, self.out, 100, mode)[0], 0)
+
     def test_a_tensor_in_place_of_a_number_goes_the_long_way(self):
         kernel, made = self.kernel("x, out, n, k, f, BLOCK: 'tl.constexpr'")
         tensor, half = torch.Tensor(range(4)), torch.Tensor(range(4), torch.float16)
