@@ -421,7 +421,7 @@ class LaunchTest(test_purlin.WithCache):
 
     def test_a_kernel_that_a_hook_refuses_is_not_kept(self):
         kernel, made = self.ready(self.x, self.out, 100, 2, 0.5, True)
-        with mock.patch.object(triton.knobs.runtime, "jit_cache_hook", lambda key: True):
+        with mock.patch.object(triton.knobs.runtime, "jit_cache_hook", lambda *_, **__: True):
             for _ in range(2):
                 self.assertIsNone(kernel[GRID](self.x, self.out, 100, 1, 0.5, True))
         self.launched(kernel, made, self.x, self.out, 100, 1, 0.5, True)
