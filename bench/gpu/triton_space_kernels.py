@@ -57,8 +57,8 @@ def matmul(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexp
 
 class Matmul(Case):
     SHAPE, KEY = "4096 x 4096 x 4096", ["M", "N", "K"]
-    SPACE = {"BM": [32, 64, 128, 256], "BN": [32, 64, 128, 256], "BK": [32, 64, 128], "GROUP": [1, 8],
-             "num_warps": [4, 8], "num_stages": [2, 3, 4]}
+    SPACE = {"BM": [32, 64, 128, 256], "BN": [32, 64, 128, 256], "BK": [32, 64, 128], "GROUP": [1, 2, 4, 8, 16],
+             "num_warps": [4, 8], "num_stages": [2, 3, 4, 5]}
     CONSTRAINTS = ["BM * BN <= 32768", "BM * BN >= 2048", "(BM + BN) * BK * 2 * (num_stages - 1) <= 220000"]
     DEFAULT = {"BM": 64, "BN": 64, "BK": 32, "GROUP": 1, "num_warps": 4, "num_stages": 2}
     LIST = listed(SPACE, (128, 256, 64, 8, 8, 3), (64, 256, 32, 8, 4, 4), (128, 128, 32, 8, 4, 4),
@@ -124,8 +124,8 @@ def attention(q, k, v, out, S, scale, D: tl.constexpr, BM: tl.constexpr, BN: tl.
 
 class Attention(Case):
     SHAPE, KEY = "causal, 32 heads x 4096 x 128", ["S"]
-    SPACE = {"BM": [32, 64, 128, 256], "BN": [32, 64, 128], "PRESCALE": [0, 1], "TWO_PASSES": [0, 1],
-             "num_warps": [4, 8], "num_stages": [1, 2, 3, 4]}
+    SPACE = {"BM": [32, 64, 128, 256], "BN": [16, 32, 64, 128], "PRESCALE": [0, 1], "TWO_PASSES": [0, 1],
+             "num_warps": [2, 4, 8, 16], "num_stages": [1, 2, 3, 4, 5]}
     CONSTRAINTS = ["BM * BN <= 32768", "BM >= 16 * num_warps // 2"]
     DEFAULT = {"BM": 64, "BN": 32, "PRESCALE": 0, "TWO_PASSES": 0, "num_warps": 4, "num_stages": 2}
     LIST = listed(SPACE, *[(bm, bn, 0, 1, warps, stages) for bm in (64, 128) for bn in (32, 64)
@@ -143,7 +143,8 @@ class Attention(Case):
 
 
 @triton.jit
-def layernorm(x, weight, bias, out, R, C, eps, BLOCK: tl.constexpr, ROWS: tl.constexpr, WHOLE: tl.constexpr):
+def layernorm(x, weight, bias, out, R, C, eps, BLOCK: tl.constexpr, ROWS: tl.constexpr, WHOLE: tl.constexpr,
+              PASSES: tl.constexpr):
     for i in range(ROWS):
         row = tl.program_id(0) * ROWS + i
         if row < R:
@@ -165,7 +166,16 @@ def layernorm(x, weight, bias, out, R, C, eps, BLOCK: tl.constexpr, ROWS: tl.con
                     some += value
                     squares += value * value
                 mean = tl.sum(some) / C
-                spread = 1 / tl.sqrt(tl.sum(squares) / C - mean * mean + eps)
+                variance = tl.sum(squares) / C - mean * mean
+                if PASSES == 3:
+                    squares = tl.zeros((BLOCK,), dtype=tl.float32)
+                    for start in range(0, C, BLOCK):
+                        at = start + tl.arange(0, BLOCK)
+                        value = tl.load(line + at, mask=at < C, other=0.0).to(tl.float32)
+                        off = tl.where(at < C, value - mean, 0.0)
+                        squares += off * off
+                    variance = tl.sum(squares) / C
+                spread = 1 / tl.sqrt(variance + eps)
                 for start in range(0, C, BLOCK):
                     at = start + tl.arange(0, BLOCK)
                     value = tl.load(line + at, mask=at < C, other=0.0).to(tl.float32)
@@ -176,11 +186,11 @@ def layernorm(x, weight, bias, out, R, C, eps, BLOCK: tl.constexpr, ROWS: tl.con
 
 class LayerNorm(Case):
     SHAPE, KEY = "16384 rows x 4096", ["R", "C"]
-    SPACE = {"BLOCK": [128, 256, 512, 1024, 2048, 4096], "ROWS": [1, 2, 4, 8], "WHOLE": [0, 4096],
-             "num_warps": [1, 2, 4, 8, 16], "num_stages": [1, 2, 3]}
-    CONSTRAINTS = ["WHOLE == 0 or BLOCK == 128", "WHOLE == 0 or num_stages == 1"]
-    DEFAULT = {"BLOCK": 256, "ROWS": 1, "WHOLE": 0, "num_warps": 4, "num_stages": 1}
-    LIST = listed(SPACE, *[(block, 1, 0, warps, 1) for block in (1024, 2048, 4096) for warps in (4, 8, 16)])
+    SPACE = {"BLOCK": [128, 256, 512, 1024, 2048, 4096], "ROWS": [1, 2, 4, 8, 16], "WHOLE": [0, 4096], "PASSES": [2, 3],
+             "num_warps": [1, 2, 4, 8, 16], "num_stages": [1, 2, 3, 4]}
+    CONSTRAINTS = ["WHOLE == 0 or BLOCK == 128", "WHOLE == 0 or num_stages == 1", "WHOLE == 0 or PASSES == 2"]
+    DEFAULT = {"BLOCK": 256, "ROWS": 1, "WHOLE": 0, "PASSES": 3, "num_warps": 4, "num_stages": 1}
+    LIST = listed(SPACE, *[(block, 1, 0, 3, warps, 1) for block in (1024, 2048, 4096) for warps in (4, 8, 16)])
 
     def __init__(self, rows=16384, columns=4096):
         self.kernel = triton.JITFunction(layernorm.fn)
@@ -225,8 +235,8 @@ def grouped(a_places, b_places, c_places, sizes, COUNT, BM: tl.constexpr, BN: tl
 class Grouped(Case):
     SIZES = [(2048, 2048, 2048), (1024, 1024, 4096), (512, 2048, 1024), (256, 4096, 2048)]
     SHAPE, KEY = "4 products, 256 to 4096", ["COUNT"]
-    SPACE = {"BM": [64, 128, 256], "BN": [64, 128, 256], "BK": [32, 64, 128], "PROGRAMS": [66, 132, 264, 528],
-             "num_warps": [4, 8], "num_stages": [2, 3, 4]}
+    SPACE = {"BM": [32, 64, 128, 256], "BN": [32, 64, 128, 256], "BK": [32, 64, 128], "PROGRAMS": [66, 132, 264, 528],
+             "num_warps": [4, 8], "num_stages": [2, 3, 4, 5]}
     CONSTRAINTS = ["BM * BN <= 32768", "(BM + BN) * BK * 2 * (num_stages - 1) <= 220000"]
     DEFAULT = {"BM": 64, "BN": 64, "BK": 32, "PROGRAMS": 132, "num_warps": 4, "num_stages": 2}
     LIST = listed(SPACE, (128, 128, 32, 132, 4, 3), (128, 128, 32, 264, 4, 3), (64, 64, 32, 132, 4, 3),

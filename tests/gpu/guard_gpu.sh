@@ -26,7 +26,8 @@ done
 if [ -n "${GUARD_DEVICE:-}" ]; then
   slots=(none)
 else
-  mapfile -t slots < <(nvidia-smi --query-gpu=uuid --format=csv,noheader ${GPUS:+--id="$GPUS"})
+  gpus=${GPUS:-${CUDA_VISIBLE_DEVICES:-}}
+  mapfile -t slots < <(nvidia-smi --query-gpu=uuid --format=csv,noheader ${gpus:+--id="$gpus"})
   [ "${#slots[@]}" -gt 0 ] || { echo 'guard_gpu: no GPU (nvidia-smi)' >&2; exit 2; }
 fi
 export GUARD_DEVICE=${GUARD_DEVICE:-cuda:0}

@@ -17,7 +17,7 @@ tune() {  # NAME STRATEGY BUDGET ARGUMENT…
 }
 tune plain model 300,10s --shape large
 tune counted counters 300,10s --shape large
-tune again transfer 8 --shape large --transfer "$tmp/counted.json"  # its fastest, where nobody counts
+tune again transfer 24 --shape large --transfer "$tmp/counted.json"  # its fastest, where nobody counts
 tune cold counters 14,8s --shape M=2048,N=2048,K=2048 --cold --finals 0
 tune plain_small model 300,6s --shape M=512,N=512,K=512
 tune counted_small counters 300,6s --shape M=512,N=512,K=512
