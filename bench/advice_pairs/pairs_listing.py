@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists the pairs of a file without PyTorch: `python3 pairs_listing.py pairs_sixth.py` prints name, rule, also and the half."""
+"""Lists the pairs of a file without PyTorch: `python3 pairs_listing.py pairs_seventh.py` prints name, rule, also and the half."""
 
 import ast
 import hashlib
