@@ -331,3 +331,327 @@ def cache_kept_in_float32_and_cast_for_each_token():
             return x
         return without_gradients(step)
     return run(caches), run(short)
+
+
+# ---------------------------------------------------------------- whole steps of sound and pictures
+
+class Conformer(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.first, self.last = (nn.Sequential(nn.LayerNorm(width), nn.Linear(width, 4 * width), nn.SiLU(), nn.Linear(4 * width, width))
+                                 for _ in range(2))
+        self.block = Block(width, heads, attend=F.scaled_dot_product_attention)
+        self.norm, self.wide, self.back = nn.LayerNorm(width), nn.Linear(width, 2 * width), nn.Linear(width, width)
+        self.depth = nn.Conv1d(width, width, 15, padding=7, groups=width)
+
+    def forward(self, x):
+        x = self.block(x + 0.5 * self.first(x))
+        y = F.glu(self.wide(self.norm(x)), dim=-1).transpose(1, 2)
+        x = x + self.back(F.silu(self.depth(y)).transpose(1, 2))
+        return x + 0.5 * self.last(x)
+
+
+@pair("tensor_cores")
+def conformer_trained_in_float32():
+    x = rand(16, 300, 512)
+
+    def make(precision):
+        model = nn.Sequential(*[Conformer(512, 8) for _ in range(2)]).to(GPU)
+        return with_precision(precision, training(model, lambda: model(x).pow(2).mean(), dtype=None))
+    return make("highest"), make("high")
+
+
+@pair("channels_last", "remove_copies")
+def pictures_invented_and_judged_in_planes():
+    real, noise = rand(256, 3, 64, 64), rand(256, 128, 1, 1)
+    ones, zeros = torch.ones(256, device=GPU), torch.zeros(256, device=GPU)
+
+    def make(layout):
+        sizes, maker, judge = [128, 512, 256, 128, 64], [], []
+        for i, (inner, out) in enumerate(zip(sizes, sizes[1:])):
+            maker += [nn.ConvTranspose2d(inner, out, 4, 2 if i else 1, 1 if i else 0, bias=False), nn.BatchNorm2d(out), nn.ReLU()]
+        maker += [nn.ConvTranspose2d(64, 3, 4, 2, 1), nn.Tanh()]
+        for inner, out in zip([3, 64, 128, 256], [64, 128, 256, 512]):
+            judge += [nn.Conv2d(inner, out, 4, 2, 1), nn.LeakyReLU(0.2)]
+        judge += [nn.Conv2d(512, 1, 4), nn.Flatten(0)]
+        maker, judge = (nn.Sequential(*layers).to(GPU).to(memory_format=layout) for layers in (maker, judge))
+        optimizers = [torch.optim.Adam(model.parameters(), lr=1e-5, fused=True) for model in (judge, maker)]
+        seen, against = real.to(memory_format=layout), F.binary_cross_entropy_with_logits
+
+        def step():
+            with torch.autocast(GPU, BF16):
+                made = maker(noise)
+                loss = against(judge(seen), ones) + against(judge(made.detach()), zeros)
+            judge.zero_grad()
+            loss.backward()
+            optimizers[0].step()
+            with torch.autocast(GPU, BF16):
+                loss = against(judge(made), ones)
+            maker.zero_grad()
+            loss.backward()
+            optimizers[1].step()
+        return step
+    return make(torch.contiguous_format), make(torch.channels_last)
+
+
+@pair("keep_on_device", "remove_syncs", "pin_memory", "overlap_copies")
+def confusion_of_classes_counted_by_numpy():
+    x = rand(8, 3, 256, 256).to(memory_format=torch.channels_last)
+    truth = ints(21, 8, 256, 256)
+    truth_host = truth.cpu().numpy().ravel()
+
+    def make(count):
+        model = nn.Sequential(nn.Conv2d(3, 32, 3, padding=1), nn.ReLU(), nn.Conv2d(32, 64, 3, stride=2, padding=1), nn.ReLU(),
+                              nn.Conv2d(64, 64, 3, padding=1), nn.ReLU(), nn.Upsample(scale_factor=2), nn.Conv2d(64, 21, 1))
+        model = model.to(GPU).to(memory_format=torch.channels_last)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-4, fused=True)
+
+        def step():
+            model.zero_grad()
+            with torch.autocast(GPU, BF16):
+                scores = model(x)
+                loss = F.cross_entropy(scores, truth)
+            loss.backward()
+            optimizer.step()
+            return count(scores.detach().argmax(1))
+        return step
+    return (make(lambda guess: np.bincount(truth_host * 21 + guess.cpu().numpy().ravel(), minlength=441)),
+            make(lambda guess: torch.bincount((truth * 21 + guess).view(-1), minlength=441)))
+
+
+@pair("reuse_result", "reduce_problem")
+def frozen_backbone_run_for_each_of_four_heads():
+    x = rand(64, 3, 224, 224).to(memory_format=torch.channels_last)
+    labels = [ints(10, 64) for _ in range(4)]
+    layers = []
+    for inner, out, stride in ((3, 64, 4), (64, 128, 2), (128, 256, 1), (256, 256, 2)):
+        layers += [nn.Conv2d(inner, out, 3, stride, 1), nn.BatchNorm2d(out), nn.ReLU()]
+    backbone = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten()).to(GPU).to(memory_format=torch.channels_last).eval()
+
+    def features():
+        with torch.no_grad():
+            return backbone(x)
+
+    def make(once):
+        heads = nn.ModuleList(nn.Linear(256, 10) for _ in range(4)).to(GPU)
+
+        def loss():
+            of = features() if once else None
+            return sum(F.cross_entropy(head(of if once else features()), y) for head, y in zip(heads, labels))
+        return training(heads, loss)
+    return make(False), make(True)
+
+
+@pair("cut_host_work", "fused_optimizer", "fuse_pointwise", "compile_model", "cuda_graphs")
+def denoiser_with_two_averages_of_its_weights():
+    x = rand(16, 64, 32, 32).to(memory_format=torch.channels_last)
+
+    def make(together):
+        layers = [part for _ in range(10) for part in (nn.Conv2d(64, 64, 3, padding=1), nn.GroupNorm(8, 64), nn.SiLU())]
+        model = nn.Sequential(*layers).to(GPU).to(memory_format=torch.channels_last)
+        train = training(model, lambda: (model(x) - x).float().pow(2).mean())
+        weights = [p.detach() for p in model.parameters()]
+        averages = [{name: p.clone() for name, p in model.state_dict().items()} for _ in range(2)]
+        lists = [list(average.values()) for average in averages]
+
+        def step():
+            train()
+            for average, values, keep in zip(averages, lists, (0.99, 0.999)):
+                if together:
+                    torch._foreach_lerp_(values, weights, 1 - keep)
+                    continue
+                for name, value in model.state_dict().items():
+                    average[name] = keep * average[name] + (1 - keep) * value
+        return step
+    return make(False), make(True)
+
+
+@pair("feed_the_device")
+def noisy_speech_mixed_in_the_loop():
+    class Speech(torch.utils.data.Dataset):
+        def __len__(self):
+            return 1 << 20
+
+        def __getitem__(self, at):
+            random = np.random.default_rng(at)
+            voice, noise = random.standard_normal(16000), random.standard_normal(16000)
+            room = np.fft.irfft(np.fft.rfft(voice) * np.fft.rfft(noise * 0.01), 16000)
+            return torch.from_numpy((voice + 0.3 * noise + room).astype(np.float32))
+
+    def make(workers):
+        model = nn.Sequential(nn.Conv1d(1, 64, 16, 8), nn.ReLU(), nn.Conv1d(64, 128, 8, 4), nn.ReLU(), nn.Conv1d(128, 128, 8, 4), nn.ReLU(),
+                              nn.AdaptiveAvgPool1d(1), nn.Flatten(), nn.Linear(128, 35)).to(GPU)
+        options = {"persistent_workers": True, "prefetch_factor": 4} if workers else {}
+        batches = iter(torch.utils.data.DataLoader(Speech(), batch_size=24, num_workers=workers, **options))
+        return training(model, lambda: model(next(batches).to(GPU).unsqueeze(1)).pow(2).mean(), dtype=None)
+    return make(0), make(8)
+
+
+@pair("cuda_graphs", "compile_model", "cut_host_work")
+def sentence_spoken_by_a_stack_of_convolutions():
+    ws, b = [rand(256, 256, 5, scale=0.03) for _ in range(12)], rand(256, scale=0.1)
+    x0, ones = rand(1, 256, 160), torch.ones(256, device=GPU)
+
+    def step():
+        x = x0
+        for w in ws:
+            y = torch.relu(F.conv1d(x, w, b, padding=2))
+            x = x + F.layer_norm(y.transpose(1, 2), (256,), ones).transpose(1, 2)
+        return x
+    return without_gradients(step), without_gradients(captured(without_gradients(step)))
+
+
+@pair("compile_model", "fuse_pointwise", "fuse_epilogue")
+def radiance_field_in_training():
+    points, gaps, colours = rand(4096, 64, 3), rand(4096, 64).abs() * 0.02, rand(4096, 3)
+    waves = 2.0 ** torch.arange(10, device=GPU)
+
+    def make(wrap):
+        net = nn.Sequential(nn.Linear(63, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU(), nn.Linear(128, 4)).to(GPU)
+
+        def render(places, lengths):
+            angles = (places.unsqueeze(-1) * waves).flatten(-2)
+            out = net(torch.cat([places, torch.sin(angles), torch.cos(angles)], -1)).float()
+            depth = F.softplus(out[..., 3]) * lengths
+            share = (1 - torch.exp(-depth)) * torch.exp(depth - depth.cumsum(-1))
+            return (share.unsqueeze(-1) * torch.sigmoid(out[..., :3])).sum(1)
+        drawn = wrap(render)
+        return training(net, lambda: (drawn(points, gaps) - colours).pow(2).mean())
+    return make(lambda work: work), make(compiled)
+
+
+@pair("remove_syncs", "cut_host_work")
+def crops_at_corners_read_from_the_device():
+    x, side = rand(96, 3, 320, 320, dtype=F16), 256
+    top, left = ints(64, 96), ints(64, 96)
+    item, colour = torch.arange(96, device=GPU).view(96, 1, 1, 1), torch.arange(3, device=GPU).view(1, 3, 1, 1)
+    line = torch.arange(side, device=GPU)
+
+    def before():
+        return torch.stack([x[i, :, int(top[i]):int(top[i]) + side, int(left[i]):int(left[i]) + side] for i in range(96)])
+
+    def after():
+        rows, columns = top.view(96, 1, 1, 1) + line.view(1, 1, side, 1), left.view(96, 1, 1, 1) + line
+        return x[item, colour, rows, columns]
+    return before, after
+
+
+@pair("recompute_less")
+def checkpointed_net_of_points():
+    x = rand(32, 4096, 3)
+
+    def make(kept):
+        sizes = [3, 64, 128, 256, 1024]
+        stages = nn.ModuleList(nn.Sequential(nn.Linear(inner, out), nn.LayerNorm(out), nn.GELU()) for inner, out in zip(sizes, sizes[1:])).to(GPU)
+        head = nn.Linear(1024, 40).to(GPU)
+
+        def loss():
+            y = x
+            for stage in stages:
+                y = stage(y) if kept else checkpoint(stage, y, use_reentrant=False)
+            return head(y.amax(1)).float().pow(2).mean()
+        return training(nn.ModuleList([stages, head]), loss)
+    return make(False), make(True)
+
+
+# ---------------------------------------------------------------- reinforcement learning and logging
+
+@pair("cut_host_work", "cuda_graphs", "compile_model", "batch_products")
+def advantages_summed_backwards_before_an_update():
+    times, games = 128, 1024
+    rewards, values = rand(times, games), rand(times + 1, games)
+    seen, actions, old = rand(times * games, 64), ints(8, times * games), -rand(times * games).abs()
+    place = torch.arange(times, device=GPU)
+    later = place - place[:, None]
+    powers = torch.where(later >= 0, 0.9405 ** later.clamp(min=0).float(), 0.0)
+
+    def one_by_one():
+        advantage, found = torch.zeros(games, device=GPU), []
+        for t in reversed(range(times)):
+            advantage = rewards[t] + 0.99 * values[t + 1] - values[t] + 0.9405 * advantage
+            found.append(advantage)
+        return torch.stack(found[::-1])
+
+    def at_once():
+        return powers @ (rewards + 0.99 * values[1:] - values[:-1])
+
+    def make(sums):
+        body = nn.Sequential(nn.Linear(64, 256), nn.Tanh(), nn.Linear(256, 256), nn.Tanh(), nn.Linear(256, 9)).to(GPU)
+        optimizer = torch.optim.Adam(body.parameters(), lr=1e-5, fused=True)
+
+        def step():
+            advantages = sums()
+            aims, gains = (advantages + values[:-1]).view(-1), advantages.view(-1)
+            for at in range(0, times * games, 32768):
+                part = slice(at, at + 32768)
+                out = body(seen[part])
+                chosen = F.log_softmax(out[:, :8], -1).gather(1, actions[part].unsqueeze(1)).squeeze(1)
+                ratio = (chosen - old[part]).exp()
+                gain = torch.minimum(ratio * gains[part], ratio.clamp(0.8, 1.2) * gains[part]).mean()
+                body.zero_grad()
+                (0.5 * (out[:, 8] - aims[part]).pow(2).mean() - gain).backward()
+                optimizer.step()
+        return step
+    return make(one_by_one), make(at_once)
+
+
+@pair("keep_on_device", "remove_syncs", "feed_the_device")
+def carts_and_poles_moved_by_numpy():
+    first, second, start = weight(128, 4), weight(2, 128), rand(65536, 4, scale=0.05)
+
+    def moved(state, push, of):
+        x, speed, angle, turn = state[:, 0], state[:, 1], state[:, 2], state[:, 3]
+        sine, cosine = of.sin(angle), of.cos(angle)
+        pull = (push + 0.05 * turn * turn * sine) / 1.1
+        turning = (9.8 * sine - cosine * pull) / (0.5 * (1.3333 - 0.1 * cosine * cosine / 1.1))
+        moving = pull - 0.05 * turning * cosine / 1.1
+        return of.stack([x + 0.02 * speed, speed + 0.02 * moving, angle + 0.02 * turn, turn + 0.02 * turning], 1)
+
+    def policy(state):
+        scores = F.linear(torch.tanh(F.linear(state, first)), second)
+        return torch.where(scores[:, 1] > scores[:, 0], 10.0, -10.0)
+
+    def before():
+        state = start
+        for _ in range(6):
+            push = policy(state).cpu().numpy()
+            state = torch.from_numpy(moved(state.cpu().numpy(), push, np)).to(GPU)
+        return state
+
+    def after():
+        state = start
+        for _ in range(6):
+            state = moved(state, policy(state), torch)
+        return state
+    return before, after
+
+
+@pair("keep_on_device", "remove_syncs", "pin_memory", "overlap_copies")
+def gradients_drawn_as_histograms_on_the_host():
+    x = rand(4096, 1024)
+
+    def make(where):
+        model = nn.Sequential(*[part for _ in range(3) for part in (nn.Linear(1024, 1024), nn.ReLU())]).to(GPU)
+        train = training(model, lambda: model(x).pow(2).mean())
+
+        def step():
+            train()
+            return [torch.histc(p.grad.to(where), 64, -1, 1) for p in model.parameters() if p.dim() == 2]
+        return step
+    return make("cpu"), make(GPU)
+
+
+@pair("cuda_graphs", "compile_model", "cut_host_work")
+def autoencoder_of_sensors_in_training():
+    x = rand(512, 64)
+
+    def make():
+        model = nn.Sequential(nn.Linear(64, 128), nn.GELU(), nn.Linear(128, 32), nn.GELU(), nn.Linear(32, 128), nn.GELU(), nn.Linear(128, 64)).to(GPU)
+        optimizer = torch.optim.Adam(model.parameters(), lr=1e-5, capturable=True)
+
+        def step():
+            model.zero_grad()
+            (model(x) - x).pow(2).mean().backward()
+            optimizer.step()
+        return step
+    return make(), captured(make())
