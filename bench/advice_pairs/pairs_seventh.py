@@ -684,7 +684,7 @@ def messages_indexed_with_brackets_in_training():
     x0 = rand(nodes, width)
 
     def make(of):
-        layers = nn.ModuleList(nn.Linear(2 * width, width) for _ in range(2)).to(GPU)
+        layers = nn.ModuleList(nn.Linear(2 * width, width) for _ in range(3)).to(GPU)
 
         def loss():
             x = x0
@@ -932,3 +932,266 @@ def long_filters_applied_tap_by_tap():
 def trace_of_a_product_taken_from_the_product():
     a, b = rand(4096, 4096), rand(4096, 4096)
     return (lambda: torch.trace(a @ b)), lambda: (a * b.t()).sum()
+
+
+# ---------------------------------------------------------------- losses, layouts and buffers
+
+@pair("fuse_norm", "reduce_problem", "compile_model", "fuse_pointwise")
+def smoothed_loss_over_one_hot_targets():
+    hidden, truth = rand(4096, 512, dtype=BF16), ints(16000, 4096)
+    head = weight(16000, 512, BF16).requires_grad_()
+
+    def run(loss):
+        return lambda: torch.autograd.grad(loss(F.linear(hidden, head).float()), head)
+
+    def by_hand(logits):
+        smooth = F.one_hot(truth, 16000).float() * 0.9 + 0.1 / 16000
+        return -(smooth * F.log_softmax(logits, -1)).sum(-1).mean()
+    return run(by_hand), run(lambda logits: F.cross_entropy(logits, truth, label_smoothing=0.1))
+
+
+@pair("fuse_epilogue", "fuse_pointwise", "reduce_problem", "compile_model")
+def similarities_divided_by_a_temperature_afterwards():
+    a, b = rand(16384, 256, dtype=BF16), rand(16384, 256, dtype=BF16)
+    return (lambda: a @ b.t() / 0.07), lambda: (a / 0.07) @ b.t()
+
+
+@pair("align_dimensions", "channels_last")
+def stem_of_61_channels():
+    def make(channels):
+        x = rand(64, channels, 64, 64, dtype=BF16).to(memory_format=torch.channels_last)
+        ws = [rand(channels, channels, 3, 3, dtype=BF16, scale=0.04).to(memory_format=torch.channels_last) for _ in range(4)]
+
+        def step():
+            y = x
+            for w in ws:
+                y = torch.relu(F.conv2d(y, w, padding=1))
+            return y
+        return step
+    return make(61), make(64)
+
+
+@pair("remove_fills", "remove_copies", "stop_allocating")
+def feature_maps_joined_in_a_cleared_buffer():
+    maps = [rand(32, 128, 96, 96, dtype=F16) for _ in range(3)]
+
+    def run(made):
+        def step():
+            whole = made(32, 384, 96, 96, dtype=F16, device=GPU)
+            for i, one in enumerate(maps):
+                whole[:, 128 * i:128 * (i + 1)] = one
+            return whole
+        return step
+    return run(torch.zeros), run(torch.empty)
+
+
+@pair("reuse_result", "cut_host_work", "cuda_graphs", "compile_model")
+def mel_filters_built_for_each_batch():
+    clips, w = rand(32, 32000), rand(128, 80, 5, scale=0.05)
+
+    def filters():
+        hertz, mels = torch.linspace(0, 8000, 257, device=GPU), torch.linspace(0, 2840, 82, device=GPU)
+        edges = 700 * (10 ** (mels / 2595) - 1)
+        slopes, widths = edges[:, None] - hertz, (edges[1:] - edges[:-1]).unsqueeze(1)
+        return torch.minimum(-slopes[:-2] / widths[:-1], slopes[2:] / widths[1:]).clamp(min=0), torch.hann_window(512, device=GPU)
+    ready = filters()
+
+    def run(of):
+        def step():
+            bank, window = of()
+            power = torch.stft(clips, 512, 160, window=window, return_complex=True).abs().pow(2)
+            return F.conv1d(torch.log(bank @ power + 1e-6), w, stride=2)
+        return step
+    return run(filters), run(lambda: ready)
+
+
+# ---------------------------------------------------------------- transfers
+
+@pair("cut_host_work", "pin_memory", "overlap_copies", "feed_the_device")
+def scans_sent_one_by_one():
+    scans, w = [torch.randn(2048, 4) for _ in range(64)], weight(128, 4)
+    pinned = torch.empty(64, 2048, 4, pin_memory=True)
+
+    def run(sent):
+        return lambda: torch.relu(F.linear(sent(), w)).amax(1)
+
+    def together():
+        torch.stack(scans, out=pinned)
+        return pinned.to(GPU, non_blocking=True)
+    return run(lambda: torch.stack([scan.to(GPU) for scan in scans])), run(together)
+
+
+@pair("feed_the_device", "slow_op", "cut_host_work", "pin_memory", "overlap_copies")
+def pictures_pinned_in_the_loop():
+    pictures, w = torch.randn(32, 3, 224, 224), rand(64, 3, 7, 7, scale=0.1)
+    pinned = pictures.pin_memory()
+    return (lambda: F.conv2d(pictures.pin_memory().to(GPU, non_blocking=True), w, stride=4),
+            lambda: F.conv2d(pinned.to(GPU, non_blocking=True), w, stride=4))
+
+
+@pair("overlap_copies", "keep_on_device")
+def filtered_tiles_fetched_in_turn():
+    layout = torch.channels_last
+    tiles = [rand(8, 64, 256, 256, dtype=F16).to(memory_format=layout) for _ in range(6)]
+    ws = [rand(out, 64, 3, 3, dtype=F16, scale=0.04).to(memory_format=layout) for out in (64, 64, 16)]
+    buffers = [torch.empty(8, 16, 256, 256, dtype=F16, memory_format=layout, pin_memory=True) for _ in tiles]
+    side = torch.cuda.Stream()
+
+    def work(x):
+        for w in ws:
+            x = F.conv2d(x, w, padding=1)
+        return x.contiguous(memory_format=layout)
+
+    def before():
+        for tile, buffer in zip(tiles, buffers):
+            buffer.copy_(work(tile), non_blocking=True)
+
+    def after():
+        main = torch.cuda.current_stream()
+        for tile, buffer in zip(tiles, buffers):
+            out = work(tile)
+            side.wait_stream(main)
+            with torch.cuda.stream(side):
+                buffer.copy_(out, non_blocking=True)
+            out.record_stream(side)
+        main.wait_stream(side)
+    return before, after
+
+
+# ---------------------------------------------------------------- own kernels in Triton
+
+@triton.jit
+def gate_kernel(gate, up, out, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    g, u = tl.load(gate + at).to(tl.float32), tl.load(up + at).to(tl.float32)
+    tl.store(out + at, (g * tl.sigmoid(g) * u).to(tl.bfloat16))
+
+
+@pair("tune_kernel", "stream_wider")
+def own_gated_activation_of_small_blocks():
+    count = 1 << 26
+    gate, up, out = rand(count, dtype=BF16), rand(count, dtype=BF16), torch.empty(count, device=GPU, dtype=BF16)
+
+    def run(block, warps):
+        return lambda: gate_kernel[(count // block,)](gate, up, out, block, num_warps=warps)
+    return run(64, 8), run(2048, 8)
+
+
+@triton.jit
+def columns_kernel(x, out, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+    column = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    first = tl.program_id(1) * ROWS
+    total = tl.zeros((BLOCK,), dtype=tl.float32)
+    for row in range(ROWS):
+        total += tl.load(x + (first + row) * columns + column)
+    tl.atomic_add(out + column, total)
+
+
+@pair("fill_the_device", "tune_kernel")
+def own_column_sums_in_sixteen_programs():
+    rows, columns = 16384, 2048
+    x, out = rand(rows, columns), torch.zeros(columns, device=GPU)
+
+    def run(each):
+        def step():
+            out.zero_()
+            columns_kernel[(columns // 128, rows // each)](x, out, columns, each, 128)
+        return step
+    return run(rows), run(128)
+
+
+# ---------------------------------------------------------------- what suggests itself and gains nothing
+
+@null("cuda_graphs", "cut_host_work")
+def null_graph_of_large_transforms():
+    x, taps = torch.randn(64, 1 << 19, dtype=torch.complex64, device=GPU), torch.randn(1 << 19, dtype=torch.complex64, device=GPU)
+
+    def step():
+        return torch.fft.ifft(torch.fft.fft(x) * taps)
+    return step, captured(step)
+
+
+@null("tensor_cores")
+def null_tf32_of_a_model_in_bf16():
+    model, x = blocks(2, 1024, 16).to(BF16), rand(16, 512, 1024, dtype=BF16)
+    work = without_gradients(lambda: model(x))
+    return with_precision("highest", work), with_precision("high", work)
+
+
+@null("fused_optimizer")
+def null_optimizer_of_adapters():
+    x = rand(32, 512, 1024)
+
+    def make(**options):
+        model, _ = with_adapters(4, 1024, 16, True)
+        return training(model, lambda: model(x).float().pow(2).mean(), **options)
+    return make(foreach=True), make(fused=True)
+
+
+@null("channels_last")
+def null_layout_of_pointwise_maps():
+    x = rand(64, 256, 56, 56, dtype=F16)
+    other = x.to(memory_format=torch.channels_last)
+    return (lambda: torch.sigmoid(x)), lambda: torch.sigmoid(other)
+
+
+@null("local_gathers", "coalesce")
+def null_sorted_lookups_of_a_small_table():
+    table, ids = rand(4096, 256), ints(4096, 1 << 18)
+    ordered = ids.sort().values
+    return (lambda: F.embedding(ids, table)), lambda: F.embedding(ordered, table)
+
+
+@null("reuse_result")
+def null_positions_built_once_in_a_long_step():
+    ws, x0 = [weight(4096, 4096, BF16) for _ in range(6)], rand(16384, 4096, dtype=BF16)
+
+    def waves():
+        angle = torch.arange(4096, device=GPU) * 0.01
+        return (torch.sin(angle) + torch.cos(angle)).to(BF16)
+    ready = waves()
+
+    def run(of):
+        def step():
+            x = x0 + of()
+            for w in ws:
+                x = F.linear(x, w)
+            return x
+        return step
+    return run(waves), run(lambda: ready)
+
+
+@null("compile_model", "fuse_pointwise")
+def null_compiled_sort():
+    x = rand(256, 65536)
+
+    def step():
+        return torch.sort(x, dim=1).values
+    return step, compiled(step)
+
+
+@null("batch_products", "cut_host_work", "cuda_graphs")
+def null_large_experts_one_by_one():
+    x, ws = rand(4, 8192, 4096, dtype=BF16), rand(4, 4096, 4096, dtype=BF16, scale=0.02)
+    return (lambda: [x[i] @ ws[i] for i in range(4)]), lambda: torch.bmm(x, ws)
+
+
+@null("overlap_copies")
+def null_copies_that_are_the_whole_step():
+    host, turn = torch.randn(4096, 4096).pin_memory(), [0]
+    slots, side = [torch.zeros(4096, 4096, device=GPU) for _ in range(2)], torch.cuda.Stream()
+
+    def before():
+        slots[0].copy_(host, non_blocking=True)
+        return slots[0].sum()
+
+    def after():
+        turn[0] ^= 1
+        main = torch.cuda.current_stream()
+        side.wait_stream(main)
+        with torch.cuda.stream(side):
+            slots[turn[0]].copy_(host, non_blocking=True)
+        total = slots[turn[0] ^ 1].sum()
+        main.wait_stream(side)
+        return total
+    return before, after
