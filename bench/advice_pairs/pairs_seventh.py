@@ -482,7 +482,7 @@ def noisy_speech_mixed_in_the_loop():
         model = nn.Sequential(nn.Conv1d(1, 64, 16, 8), nn.ReLU(), nn.Conv1d(64, 128, 8, 4), nn.ReLU(), nn.Conv1d(128, 128, 8, 4), nn.ReLU(),
                               nn.AdaptiveAvgPool1d(1), nn.Flatten(), nn.Linear(128, 35)).to(GPU)
         options = {"persistent_workers": True, "prefetch_factor": 4} if workers else {}
-        batches = iter(torch.utils.data.DataLoader(Speech(), batch_size=24, num_workers=workers, **options))
+        batches = iter(torch.utils.data.DataLoader(Speech(), batch_size=16, num_workers=workers, **options))
         return training(model, lambda: model(next(batches).to(GPU).unsqueeze(1)).pow(2).mean(), dtype=None)
     return make(0), make(8)
 
@@ -731,7 +731,7 @@ def overlaps_of_all_boxes():
         low, high = torch.maximum(a[:, None, :2], b[:, :2]), torch.minimum(a[:, None, 2:], b[:, 2:])
         side = (high - low).clamp(min=0)
         both = side[..., 0] * side[..., 1]
-        area_a, area_b = ((one[:, 2:] - one[:, :2]).prod(1) for one in (a, b))
+        area_a, area_b = (a[:, 2] - a[:, 0]) * (a[:, 3] - a[:, 1]), (b[:, 2] - b[:, 0]) * (b[:, 3] - b[:, 1])
         return both / (area_a[:, None] + area_b - both)
     return step, compiled(step)
 
