@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures the pairs of pairs.py on a GPU: `python3 run.py OUT [NAME…]` writes OUT/pairs.json and OUT/traces/NAME.json.gz.
 `--later` takes those of pairs_later.py, `--unseen` of pairs_unseen.py, `--practice` of pairs_practice.py, `--compiled` of
-pairs_compiled.py, `--fourth` of pairs_fourth.py, `--fifth` of pairs_fifth.py, `--sixth` of pairs_sixth.py. Of an odd hash of its name, a pair is set aside;
-all of pairs_unseen.py and pairs_fourth.py are, none of pairs_compiled.py.
+pairs_compiled.py, `--fourth` of pairs_fourth.py, `--fifth` of pairs_fifth.py, `--sixth` of pairs_sixth.py, `--seventh` of
+pairs_seventh.py. Of an odd hash of its name, a pair is set aside; all of pairs_unseen.py and pairs_fourth.py are, none of
+pairs_compiled.py. `--rounds N` sets how many turns before and after take (7).
 
 The time of a step is of the program without a profiler: before and after take turns in blocks of about a tenth of a
 second, the device is waited for at the end of a block. The trace is torch.profiler's, with shapes, 12 steps of the
@@ -27,14 +28,19 @@ import torch
 from torch.profiler import ProfilerActivity, profile, schedule
 
 SETS = {"--later": "pairs_later", "--unseen": "pairs_unseen", "--practice": "pairs_practice", "--compiled": "pairs_compiled",
-        "--fourth": "pairs_fourth", "--fifth": "pairs_fifth", "--sixth": "pairs_sixth"}
+        "--fourth": "pairs_fourth", "--fifth": "pairs_fifth", "--sixth": "pairs_sixth", "--seventh": "pairs_seventh"}
 OF_SET = [option for option in SETS if option in sys.argv]
 for option in OF_SET:
     sys.argv.remove(option)
+ROUNDS = 7
+if "--rounds" in sys.argv:
+    AT = sys.argv.index("--rounds")
+    ROUNDS = int(sys.argv[AT + 1])
+    del sys.argv[AT:AT + 2]
 MODULE = importlib.import_module(SETS[OF_SET[0]] if OF_SET else "pairs")
 PAIRS, SYNCED = MODULE.PAIRS, getattr(MODULE, "SYNCED", [])
 
-ROUNDS, BLOCK_S, STEPS = 7, 0.08, 12
+BLOCK_S, STEPS = 0.08, 12
 MOST_S = 45  # of one pair
 
 
