@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What advice says of the pairs that run.py measured: `python3 score.py PURLIN FOLDER…` prints tables in Markdown.
 
-Each FOLDER has pairs.json and traces/. `--seen` leaves the pairs that are set aside out: the constants of the rules are chosen
+Each FOLDER has pairs.json and traces/, or is an archive of both that keep.py made, as those in recorded/. `--seen` leaves the pairs that are set aside out: the constants of the rules are chosen
 with it. `--as-seen` counts them as seen, `--sealed` prints them alone. A pair counts as named where its rule, or one that names
 the same cure, is first or second (`--rule-alone`: its rule only); as inside where the measured saving lies in the interval of
 its own rule, which `after` carries out. A null pair counts as quiet where its rule promises at most 3 %. `--own` takes the
@@ -14,6 +14,8 @@ import os
 import statistics
 import subprocess
 import sys
+import tarfile
+import tempfile
 
 QUIET = 0.03
 
@@ -79,7 +81,20 @@ def recording_of(pair, options):
     return f"own/{pair['name']}.plprof" if "--own" in options else pair["trace"]
 
 
+UNPACKED = []  # folders of archives, deleted at exit
+
+
+def unpacked(folder):
+    if not folder.endswith(".tar.xz"):
+        return folder
+    UNPACKED.append(tempfile.TemporaryDirectory())
+    with tarfile.open(folder) as archive:
+        archive.extractall(UNPACKED[-1].name)
+    return UNPACKED[-1].name
+
+
 def pairs_of(folder, options):
+    folder = unpacked(folder)
     with open(os.path.join(folder, "pairs.json"), encoding="utf-8") as file:
         pairs = json.load(file)["pairs"]
     if "--synced" in options:
