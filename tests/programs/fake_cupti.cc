@@ -13,9 +13,8 @@
 //
 //   FAKE_CUPTI_LAG=N         a launch is in flight until its thread has made N more, or
 //   synchronises FAKE_CUPTI_FAIL=F:R:A:N  function F answers R to N calls, from the A-th on
-//   FAKE_CUPTI_SLOW=F:US[:A] function F takes that many microseconds from the A-th call on, its
-//   lock
-//                            held for none of it
+//   FAKE_CUPTI_SLOW=F:US[:A[:spin]]  function F takes that many microseconds from the A-th call on,
+//                            its lock held for none of it; spin: of the processor's time
 //   FAKE_CUPTI_CLOCKED=NS    work is in flight until its end by the wall clock, each thread having
 //   a device of its own, and what is recorded takes its thread so much longer to launch
 //   FAKE_CUPTI_LOG=FILE      at exit: calls of each function, buffers and records, as JSON; and the
@@ -33,6 +32,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <deque>
 #include <map>
 #include <mutex>
@@ -88,6 +88,7 @@ struct State {
   std::string slow;
   std::chrono::microseconds slowness{0};
   long slow_from = 0;
+  bool spins = false;
   std::map<std::string, long> calls;
   std::chrono::steady_clock::time_point flushed;  // last
   std::chrono::microseconds flush_to_enabling{-1};
@@ -118,6 +119,7 @@ State* made() {
   s->slow = part("FAKE_CUPTI_SLOW", 0);
   s->slowness = std::chrono::microseconds(number("FAKE_CUPTI_SLOW", 1));
   s->slow_from = number("FAKE_CUPTI_SLOW", 2);
+  s->spins = part("FAKE_CUPTI_SLOW", 3) == "spin";
   return s;
 }
 
@@ -150,6 +152,13 @@ bool hold() {
 
 thread_local int in_callback = 0;
 
+// The calling thread's processor time.
+std::int64_t thread_us() {
+  timespec used = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return std::int64_t{used.tv_sec} * 1'000'000 + used.tv_nsec / 1000;
+}
+
 // Every entry point: counted, slowed, made to fail as the environment says.
 CUptiResult enter(const char* function, bool legal_in_callbacks = false) {
   State& s = state();
@@ -161,7 +170,10 @@ CUptiResult enter(const char* function, bool legal_in_callbacks = false) {
   const bool fails =
       s.fault.function == function && call >= s.fault.first && call < s.fault.first + s.fault.count;
   lock.unlock();
-  if (slow) std::this_thread::sleep_for(s.slowness);
+  if (slow && !s.spins) std::this_thread::sleep_for(s.slowness);
+  const std::int64_t began = slow && s.spins ? thread_us() : 0;
+  while (slow && s.spins && thread_us() < began + s.slowness.count()) {
+  }
   return fails ? static_cast<CUptiResult>(s.fault.answer) : CUPTI_SUCCESS;
 }
 #define ENTER(...)                                                            \

@@ -97,22 +97,22 @@ PURLIN_PROGRAM=another expect_exit 0 purlin profile --sample auto -o other.plpro
 
 # --- a program that is too much for the budget as a whole, and not launch-bound, is recorded in windows from then on: its
 #     beginning only at first
-windowed() {  # EXPRESSION OPTIONS…
+windowed() {  # WITHIN OPTIONS…
   FAKE_CUDA=$PURLIN_BUILD/tests/fake_cuda/libcuda.so.1 PURLIN_LASTING_LAUNCH_NS=0 PURLIN_PROGRAM=roomy \
     expect_estimate roomy.plprof "$1" purlin profile --sample auto -o roomy.plprof "${@:2}" -- "$client" 4 100
 }
-windowed True
+windowed 1
 [ "$(notes roomy.plprof)" = "cupti_presence no_windows sample_auto" ] || fail "notes: $(notes roomy.plprof)"
 roomy=$(grep -l "program roomy" "$records"/*)
 expect_contains "$roomy" "ended 1" "launch_bound 0"
 hold() { sed -i "s/^presence_ppm .*/presence_ppm 100/; s/^rest_ppm .*/rest_ppm 100/; s/^launch_bound .*/launch_bound $1/" "$roomy"; }
 hold 0
-windowed 'abs(d["launches"] / made - 1) < 0.1'
+windowed 0.1
 expect_json report.json "d['coverage']['sampling']['windows'] > 1"
 expect_contains "$roomy" "ended 1" "launch_bound 0"
 for without in "1 --windows=auto" "0 --windows=off"; do
   hold ${without% *}
-  windowed True ${without#* }
+  windowed 1 ${without#* }
   expect_json report.json "d['coverage']['sampling']['windows'] == 1 and d['launches'] < $(made out)"
 done
 rm "$roomy"

@@ -48,7 +48,7 @@ expect_json out "d['coverage']['sampling']['waits'] is False and len(d['waits'])
 #     ended: without one what followed the last window is guessed from what went before, and on a
 #     busy machine that was 9 % off.
 FAKE_CUDA=$PURLIN_BUILD/tests/fake_cuda/libcuda.so.1 FAKE_CUPTI_LOG=$tmp/windows.json PURLIN_LASTING_LAUNCH_NS=0 \
-  expect_estimate windows.plprof 'abs(d["launches"] / made - 1) < 0.05' purlin profile --windows -o windows.plprof -- "$client" 6 100
+  expect_estimate windows.plprof 0.05 purlin profile --windows -o windows.plprof -- "$client" 6 100
 total=$(made out)
 # CUPTI is not flushed shortly before kinds are enabled: that has crashed programs.
 expect_json windows.json "d['flush_to_enabling_us'] >= 5000"
@@ -73,12 +73,11 @@ expect_json head.json "d['calls']['cuptiActivityEnable'] == 3 and d['calls']['cu
 # says so, of a call that is made at the end. (What the last window before the pause stood for is
 # known to half a period.)
 FAKE_CUDA=$PURLIN_BUILD/tests/fake_cuda/libcuda.so.1 PAUSE_AFTER=3 PURLIN_LASTING_LAUNCH_NS=0 \
-  expect_estimate pause.plprof 'abs(d["launches"] / made - 1) < 0.2' purlin profile --windows -o pause.plprof -- "$client" 6 100
+  expect_estimate pause.plprof 0.2 purlin profile --windows -o pause.plprof -- "$client" 6 100
 
 # One that ends before a window came after the head says how much is missing.
 FAKE_CUDA=$PURLIN_BUILD/tests/fake_cuda/libcuda.so.1 PURLIN_LASTING_LAUNCH_NS=0 \
-  expect_estimate early.plprof 'abs((d["launches"] + sum(n["count"] for n in d["coverage"]["notes"] if n["cause"] == "ended_before_window")) / made - 1) < 0.05' \
-  purlin profile --windows -o early.plprof -- "$client" 0.6 100
+  expect_estimate early.plprof 0.05 purlin profile --windows -o early.plprof -- "$client" 0.6 100
 
 # --- with a lasting price a launch-bound program has its head only, and the profile says so
 expect_exit 0 purlin profile -o bound.plprof -- "$client" 3 100
@@ -88,15 +87,15 @@ expect_json report.json "d['launches'] == d['coverage']['launches_seen'] < $(mad
 expect_json report.json "d['coverage']['sampling']['windows'] == 1"
 # A graph that was made in the head stays instrumented until recording was on once more: that is done
 # at once, with an empty window, and windows stand for the rest.
-FAKE_CUDA=$PURLIN_BUILD/tests/fake_cuda/libcuda.so.1 FAKE_CUPTI_LOG=$tmp/graphs.json \
-  expect_estimate graphs.plprof 'abs(d["launches"] / made - 1) < 0.05' purlin profile --windows --budget 2% -o graphs.plprof -- "$client" 6 1 100
+FAKE_CUDA=$PURLIN_BUILD/tests/fake_cuda/libcuda.so.1 FAKE_CUPTI_LOG=$tmp/graphs.json PER_ID=100 \
+  expect_estimate graphs.plprof 0.05 purlin profile --windows --budget 2% -o graphs.plprof -- "$client" 6 1 100
 [ "$(notes graphs.plprof)" = "" ] || fail "notes: $(notes graphs.plprof)"
 expect_json report.json "d['coverage']['launches_seen'] < 0.8 * $(made out)"
 enables=$(json "$tmp/graphs.json" "d['calls']['cuptiActivityEnable']")
 expect_json report.json "$enables == 1 + d['coverage']['sampling']['windows']"  # of kernels, and of calls for the last id
 # Copies are recorded all along: to switch them with each window crashes programs. A driver's call tells where the program ended.
 FAKE_CUDA=$PURLIN_BUILD/tests/fake_cuda/libcuda.so.1 PURLIN_LASTING_LAUNCH_NS=0 FAKE_CUPTI_LOG=$tmp/copies.json COPIES=1 \
-  expect_estimate copies.plprof 'abs(d["launches"] / made - 1) < 0.1' purlin profile --windows --copies on -o copies.plprof -- "$client" 4 100
+  expect_estimate copies.plprof 0.1 purlin profile --windows --copies on -o copies.plprof -- "$client" 4 100
 expect_json report.json "d['coverage']['sampling']['windows'] > 1"
 expect_json report.json "d['coverage']['sampling']['counted_windows'] > d['coverage']['sampling']['timed_windows']"
 copies=$(sed -n 's/^made \([0-9]*\) copies/\1/p' out)
@@ -141,10 +140,21 @@ expect_json report.json "0 < d['timeline']['activities'] < 0.7 * d['launches']"
 
 # A program that keeps its device busy has work in flight whenever CUPTI is asked for records, and
 # gives back what a short window brought when the next has begun: their launches still add up.
-FAKE_CUDA=$PURLIN_BUILD/tests/fake_cuda/libcuda.so.1 FAKE_CUPTI_CLOCKED=200 \
-  expect_estimate busy.plprof 'abs(d["launches"] / made - 1) < 0.1' \
+FAKE_CUDA=$PURLIN_BUILD/tests/fake_cuda/libcuda.so.1 FAKE_CUPTI_CLOCKED=200 PER_ID=20 \
+  expect_estimate busy.plprof 0.1 \
   purlin profile --window 10ms@20ms --seal-period 100ms -o busy.plprof -- "${client%paced_client}busy_client" 1 3 20
 expect_json report.json "d['coverage']['sampling']['windows'] > 20"
+
+# CUPTI takes as long to end a window as the window lasts, as where it waits for a program on an overloaded machine: what is
+# recorded meanwhile counts as recorded (else 1.57 times as many launches). Where calls have ids, too, only time weighs
+# windows, and the profile says how well.
+FAKE_CUDA=$PURLIN_BUILD/tests/fake_cuda/libcuda.so.1 FAKE_CUPTI_SLOW=cuptiActivityDisable:10000 \
+  expect_estimate slow.plprof 0.1 purlin profile --window 10ms@40ms --ops on --seal-period 100ms -o slow.plprof -- "$client" 2 50
+expect_json report.json "d['coverage']['sampling']['timed_windows'] > 2 and d['coverage']['sampling']['counted_windows'] == 0"
+expect_json report.json "d['coverage']['sampling']['unsure_ns'] > 0.02 * d['kernel_ns'] and d['kernel_ns'] < d['wall_ns']"
+expect_exit 0 purlin report slow.plprof
+tr -s "\n " " " <out >line
+expect_contains line "totals are not well known" "known by time alone"
 
 # --- what the program cannot feel, as it waits for its device, is no cost: 20,000 launches a second
 #     are 4.4 % of the host's time, but the device needs 50 us for each, and they are all recorded.

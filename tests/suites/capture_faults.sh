@@ -130,7 +130,7 @@ done
 
 # --- a CUPTI that is stuck, by how long it takes to be switched off: capture ends, and CUPTI is left alone
 rm -f stop fake.json
-FAKE_CUPTI_SLOW=cuptiActivityDisable:1000:101 "$PURLIN" profile --quiet --seal-period 20ms -o run.plprof -- "$program" mixed 60 stop >out 2>err &
+FAKE_CUPTI_SLOW=cuptiActivityDisable:1000:101:spin "$PURLIN" profile --quiet --seal-period 20ms -o run.plprof -- "$program" mixed 60 stop >out 2>err &
 purlin_pid=$!
 is_ready() { grep -q ready out; }
 wait_until 'the program works' is_ready

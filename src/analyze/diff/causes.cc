@@ -120,8 +120,9 @@ void attribute(DiffItem& item, const Diff& diff, bool memory_bound) {
       item.why.push_back(fmt::format("{} -> {}", kernels_text(item.a), kernels_text(item.b)));
     }
   }
-  const double error =
+  const double spread =
       kQuantile95 * std::sqrt(variance_of_total(item.a) + variance_of_total(item.b));
+  const double error = std::hypot(spread, item.a.error * item.a.total, item.b.error * item.b.total);
   item.low = item.change - error;
   item.high = item.change + error;
   item.certain = (item.low > 0 || item.high < 0) &&

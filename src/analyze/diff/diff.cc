@@ -130,6 +130,7 @@ class Differ {
     item.match = match;
     item.a = side_of(from, diff_.a.units);
     item.b = side_of(to, diff_.b.units);
+    item.a.error = diff_.a.error, item.b.error = diff_.b.error;
     name_item(item, from, to);
     attribute(item, diff_, memory_bound(from) && memory_bound(to));
     if (!from.empty() && !to.empty() && item.match != Match::kOpClass) {
@@ -286,6 +287,11 @@ void add_notes(Diff& diff, const Profile& a, const Profile& b) {
           fmt::format("{:.3g} ms of kernel time in {} was outside of its steps and is not compared",
                       side->outside / 1e6, name));
   }
+  constexpr double kNotable = 0.05;
+  for (const auto& [side, name] : sides)
+    if (side->error > kNotable)
+      diff.notes.push_back(fmt::format("totals of {} are estimates from windows, ±{:.0f} % (95 %)",
+                                       name, 100 * side->error));
   if (!diff.per_step)
     diff.notes.emplace_back(
         "steps are not known on both sides: totals cover whole runs and are comparable only if "
@@ -353,6 +359,10 @@ Result<Diff> diff_profiles(const Profile& a, const Profile& b, DiffUnit unit) {
     return build_report(without_timeline(profile), GroupBy::kShape);
   };
   const Report report_a = report_of(a, time_a), report_b = report_of(b, time_b);
+  if (!diff.per_step) {  // the timeline has every launch of its time
+    diff.a.error = a.coverage.sampling.total_error();
+    diff.b.error = b.coverage.sampling.total_error();
+  }
   add_totals(diff.a, a, report_a);
   add_totals(diff.b, b, report_b);
   if (diff.per_step) {

@@ -52,6 +52,7 @@ struct Causes {
 struct DiffSide {    // of one item in one profile
   double count = 0;  // launches per unit
   double total = 0;  // ns per unit
+  double error = 0;  // of the total, where launches were sampled: relative, 95 %
   double clock_mhz = 0;
   // Of the heaviest kernel; 0 where not known.
   double flops_per_s = 0, bytes_per_s = 0, occupancy = 0, tensor_share = 0;
@@ -69,8 +70,8 @@ struct DiffItem {
   DiffSide a, b;
   double change = 0;  // ns per unit, b - a
   Causes causes;
-  // 95 % interval of the change, for the spread between launches alone: two runs of the same
-  // program differ by more.
+  // 95 % interval of the change, for the spread between launches and the error of sampling alone:
+  // two runs of the same program differ by more.
   double low = 0, high = 0;
   bool certain = false;          // the interval does not hold 0, and the change is no rounding
   std::vector<std::string> why;  // "GPU NVIDIA A100 -> NVIDIA H200", "M=1,N=2 -> M=4,N=2"
@@ -84,6 +85,7 @@ struct DiffTotals {
   double launches = 0;  // per unit
   double kernel = 0, copy = 0;
   double outside = 0;  // kernel time outside of the steps, in all: not compared
+  double error = 0;    // of totals from windows of a sampled capture, relative, 95 %
   StepTime step;       // the mean step, where units are steps
   bool partial = false;
 };

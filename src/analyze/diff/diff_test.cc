@@ -49,6 +49,22 @@ TEST(Diff, MoreLaunchesAndLongerOnesAreToldApart) {
   EXPECT_TRUE(item.certain);
 }
 
+// Windows that are known by time alone on an overloaded machine: the total is known to a half.
+TEST(Diff, TheErrorOfSampledTotalsIsTheUncertainty) {
+  Profile a = profile_of({diff_row("k", "", "", {100, 100})});
+  const Profile b = profile_of({diff_row("k", "", "", {100, 100, 100})});
+  EXPECT_TRUE(diff_of(a, b).items[0].certain);
+  a.coverage.sampling.total_ns = 200;
+  a.coverage.sampling.unsure_ns = 120;
+  const Diff diff = diff_of(a, b);
+  EXPECT_EQ(diff.items[0].change, 100);
+  EXPECT_NEAR(diff.items[0].low, -20, 1e-9);
+  EXPECT_NEAR(diff.items[0].high, 220, 1e-9);
+  EXPECT_FALSE(diff.items[0].certain);
+  ASSERT_FALSE(diff.notes.empty());
+  EXPECT_EQ(diff.notes[0], "totals of A are estimates from windows, ±60 % (95 %)");
+}
+
 TEST(Diff, TheSpreadOfLaunchesIsTheUncertainty) {
   const Diff diff = diff_of(profile_of({diff_row("k", "", "", {50, 100, 150, 200})}),
                             profile_of({diff_row("k", "", "", {60, 110, 140, 210})}));

@@ -264,7 +264,8 @@ Json sampling_json(const Sampling& sampling) {
                        {"timed_windows", number(sampling.timed_windows)},
                        {"presence", rounded(sampling.presence)},
                        {"one_in", sampling.one_in > 0 ? Json(sampling.one_in) : Json()},
-                       {"hidden_ns", number(sampling.hidden_ns)}});
+                       {"hidden_ns", number(sampling.hidden_ns)},
+                       {"unsure_ns", number(sampling.unsure_ns)}});
 }
 
 Json coverage_json(const Coverage& coverage, bool partial) {

@@ -286,6 +286,14 @@ void rate_copy(CopyStat& copy, const std::vector<Ceilings>& all) {
 
 }  // namespace
 
+bool beyond_wall_time(const Report& report) {
+  if (report.coverage.launches_sampled_out < 0.5 || report.wall_ns <= 0) return false;
+  const auto devices = std::max<std::size_t>(1, report.environment.devices.size());
+  const auto processes = std::max<std::size_t>(1, report.processes.size());
+  return report.kernel_ns >
+         static_cast<double>(report.wall_ns) * static_cast<double>(devices * processes);
+}
+
 Report build_rows(const Profile& profile, GroupBy group_by, const std::vector<Ceilings>& measured,
                   std::vector<std::size_t>* row_of) {
   Report report;

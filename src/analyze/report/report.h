@@ -133,6 +133,9 @@ Report build_report(const Profile& profile, TimelineAnalysis timeline, GroupBy g
 Report build_rows(const Profile& profile, GroupBy group_by,
                   const std::vector<Ceilings>& measured = {},
                   std::vector<std::size_t>* row_of = nullptr);
+// Whether the total of a sampled capture needs more time than its devices had. One in-order stream
+// cannot: kernels overlapped, or windows count too much.
+bool beyond_wall_time(const Report& report);
 // At most `max_rows` kernels; everything else is about all of them.
 Json to_json(const Report& report, std::size_t max_rows = SIZE_MAX);
 std::string to_csv(const Report& report);

@@ -74,6 +74,15 @@ class Renderer {
     out_ += painted(style, text, indent, terminal_);
   }
 
+  // A total that is no base for a conclusion is not stated without its error.
+  std::string estimated() const {
+    const Sampling& sampling = report_.coverage.sampling;
+    if (report_.coverage.launches_sampled_out < 0.5) return "";
+    if (sampling.total_unknown())
+      return fmt::format("An estimated (±{}) ", percent(sampling.total_error()));
+    return beyond_wall_time(report_) ? "An estimated " : "";
+  }
+
   void head() {
     if (!report_.command.empty())
       out_ += bold(elide_middle("$ " + clean(report_.command), width())) + "\n";
@@ -81,7 +90,7 @@ class Renderer {
       paragraph(Style::kBold, ">> " + find(report_).front().text, "");
     std::string line =
         report_.launches > 0
-            ? fmt::format("{} of kernels in {}", format_ns(report_.kernel_ns),
+            ? fmt::format("{}{} of kernels in {}", estimated(), format_ns(report_.kernel_ns),
                           counted(report_.launches, "launch"))
             : std::string(report_.kernels.empty() ? "No kernels" : "No durations of kernels");
     if (report_.wall_ns > 0)

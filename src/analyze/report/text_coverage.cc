@@ -88,6 +88,29 @@ class CoverageRenderer {
     else if (sampling.timed_windows > 0)
       text += "; windows are weighted by time, which assumes equal work inside and outside of them";
     out_ += fold(text, "  ", width());
+    unsure_total(sampling);
+  }
+
+  // An overloaded machine delays the calls that open and close windows, and takes the program's
+  // processor inside and outside of them unequally.
+  void unsure_total(const Sampling& sampling) {
+    constexpr double kNotable = 0.02;
+    if (beyond_wall_time(report_))
+      paragraph(
+          Style::kYellow,
+          "! the kernels' total is beyond the wall time: kernels overlapped, or windows count "
+          "too much",
+          "  ");
+    const bool by_time = sampling.unsure_ns > kNotable * sampling.total_ns;
+    if (!by_time && !sampling.total_unknown()) return;
+    std::string line = "! totals are not well known: ";
+    line += by_time ? fmt::format(
+                          "±{} are of windows that are known by time alone, on a machine "
+                          "that was overloaded",
+                          percent(sampling.unsure_ns / sampling.total_ns))
+                    : std::string("windows differ too much");
+    if (sampling.total_unknown()) line += ". Compare shares and percentiles, not totals";
+    paragraph(Style::kYellow, line, "  ");
   }
 
   void drawn() {

@@ -105,11 +105,18 @@ struct Sampling {
   // Of what capture was estimated to take, what the program cannot have felt, as it waited for a
   // device: no part of Coverage::overhead_ns.
   double hidden_ns = 0;
+  // Of total_ns: by how much windows that are known by time alone may count wrongly in addition,
+  // as on an overloaded machine.
+  double unsure_ns = 0;
 
   // Relative, 95 %; 0 where it is not known.
   double total_error() const {
-    return total_ns > 0 && total_variance > 0 ? 1.96 * std::sqrt(total_variance) / total_ns : 0;
+    const double spread = total_variance > 0 ? 1.96 * std::sqrt(total_variance) : 0;
+    return total_ns > 0 ? (spread + unsure_ns) / total_ns : 0;
   }
+  // Beyond it totals are no base for a conclusion.
+  static constexpr double kGreatError = 0.25;
+  bool total_unknown() const { return total_error() > kGreatError; }
 };
 
 struct Coverage {

@@ -66,7 +66,8 @@ Json to_json(const Sampling& sampling) {
                        {"timed_windows", sampling.timed_windows},
                        {"presence", sampling.presence},
                        {"one_in", sampling.one_in},
-                       {"hidden_ns", sampling.hidden_ns}});
+                       {"hidden_ns", sampling.hidden_ns},
+                       {"unsure_ns", sampling.unsure_ns}});
 }
 
 Json to_json(const Coverage& coverage) {
@@ -108,6 +109,7 @@ Coverage coverage_from_json(const Json& json) {
                        sampling["timed_windows"].as_double()};
   coverage.sampling.presence = sampling["presence"].as_double();
   coverage.sampling.hidden_ns = sampling["hidden_ns"].as_double();
+  coverage.sampling.unsure_ns = sampling["unsure_ns"].as_double();
   coverage.sampling.one_in =
       static_cast<int>(std::clamp<std::int64_t>(sampling["one_in"].as_int(), 0, 1 << 30));
   if (sampling["waits"].is_bool()) coverage.sampling.waits = sampling["waits"].as_bool();

@@ -84,6 +84,7 @@ Profile sample() {
   profile.coverage.sampling.presence = 0.027;
   profile.coverage.sampling.one_in = 4;
   profile.coverage.sampling.hidden_ns = 7;
+  profile.coverage.sampling.unsure_ns = 8;
   profile.coverage.bytes_written = 999;
   profile.coverage.notes.push_back({"stood_aside", "another CUPTI client was active", 0, 1.5});
   return profile;
@@ -113,6 +114,7 @@ TEST(ProfileFile, ComesBackAsItWas) {
   EXPECT_EQ(after->coverage.sampling.presence, 0.027);
   EXPECT_EQ(after->coverage.sampling.one_in, 4);
   EXPECT_EQ(after->coverage.sampling.hidden_ns, 7);
+  EXPECT_EQ(after->coverage.sampling.unsure_ns, 8);
   EXPECT_EQ(after->coverage.notes[0].seconds, 1.5);
   EXPECT_EQ(after->coverage.step_ns, 48e6);
 }

@@ -343,6 +343,7 @@ void Merger::add_coverage(const Coverage& from) {
   into.sampling.presence = std::max(into.sampling.presence, from.sampling.presence);
   into.sampling.one_in = std::max(into.sampling.one_in, from.sampling.one_in);
   into.sampling.hidden_ns += from.sampling.hidden_ns;
+  into.sampling.unsure_ns += from.sampling.unsure_ns;
   if (from.sampling.waits)
     into.sampling.waits = into.sampling.waits.value_or(true) && *from.sampling.waits;
   into.bytes_written += from.bytes_written;

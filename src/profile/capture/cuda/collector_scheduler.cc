@@ -157,7 +157,8 @@ void CollectorScheduler::open(Ownership& ownership, const OverheadController::De
   flush_times_.switched(opened_ns_);
   if (opened == Tier::Opened::kYes) {
     open_ = decision.tier;
-    controller_.opened(open_, opened_ns_);
+    controller_.opened(open_, opened_ns_, cost);
+    if (open_ == 0 && !controller_.every_launch()) processor_wait_.opened(opened_ns_);
     if (again) recorder_.note("threads_lost", kThreadsText, 1);
   } else {
     if (decision.tier == 0) aggregator_.drop_window();
@@ -169,13 +170,23 @@ void CollectorScheduler::close_open_tier(bool final) {
   if (open_ == OverheadController::kNone) return;
   if (!final) keep_apart();
   const int tier = std::exchange(open_, OverheadController::kNone);
-  controller_.closed(tier, monotonic_ns());
   // At the end no later replay spoils what is under way.
   if (tier == 0 && !final) aggregator_.end_window();
-  const std::int64_t cost = timed([&] { tiers_[static_cast<std::size_t>(tier)]->close(); });
+  // Threads that launch hold CUPTI's locks, and on an overloaded machine they hold them while they
+  // wait for a processor. Recording goes on until the call returns.
+  const std::int64_t used_before = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+  const std::int64_t began = monotonic_ns();
+  Tier& closing = *tiers_[static_cast<std::size_t>(tier)];
+  const std::int64_t cost = timed([&] { closing.close(); });
+  const std::int64_t used = clock_ns(CLOCK_THREAD_CPUTIME_ID) - used_before;
+  const std::int64_t until_ns = closing.recorded_until_ns();
+  const std::int64_t closed_ns = until_ns > began ? until_ns : monotonic_ns();
+  controller_.closed(tier, closed_ns, closed_ns - began);
+  if (tier == 0) processor_wait_.closed(closed_ns);
+  if (tier == 0 && !final) aggregator_.window_closed(closed_ns);
   flush_times_.switched(monotonic_ns());
   if (tier == 0) controller_.spent(0, cost);
-  if (tier == 0 && !final && toggles_.closed(cost)) stuck_ = true;
+  if (tier == 0 && !final && toggles_.closed(used)) stuck_ = true;
   // What ends with the program is whole: nothing after it is to be counted.
   if (tier == 0 && (controller_.totals().windows > 1 || (!final && controller_.after_context())))
     start_counter(controller_.totals().windows <= 1);
@@ -201,9 +212,11 @@ void CollectorScheduler::end_stuck(Ownership& ownership) {
 // say), numbers have been seen to stand still for good: it is given the time for others.
 void CollectorScheduler::cycle() {
   keep_apart();
+  const std::int64_t began = monotonic_ns();
   if (tiers_[0]->open({}) == Tier::Opened::kYes) {
     std::this_thread::sleep_for(std::chrono::nanoseconds(kCycleNs));
     controller_.spent(0, timed([&] { tiers_[0]->close(); }));
+    controller_.cycled(monotonic_ns() - began);
     flush_times_.switched(monotonic_ns());
   }
   start_counter(controller_.totals().windows <= 1);
@@ -240,7 +253,8 @@ void CollectorScheduler::collect(int tier, bool final) {
 
 void CollectorScheduler::settle(bool last) {
   const OverheadController::Standing standing = controller_.take_weight(last);
-  aggregator_.settle(standing.weight, standing.time_ns, last, controller_.take_alone_ns());
+  aggregator_.settle(standing.weight, standing.time_ns, last, controller_.take_alone_ns(),
+                     {standing.unsure, processor_wait_.take_difference(monotonic_ns())});
   if (last) aggregator_.stop_counter();
 }
 
@@ -254,7 +268,7 @@ void CollectorScheduler::report() {
                           totals.windows, estimate.total_ns, estimate.variance, controller_.waits(),
                           estimate.counted, estimate.timed, controller_.presence_at_work(),
                           totals.hidden_ns, controller_.copies_presence(), controller_.partly(),
-                          controller_.beyond_windows()});
+                          controller_.beyond_windows(), estimate.unsure_ns});
 }
 
 // Watches the processor time of the session's thread, which aggregates the records of windows. Also

@@ -18,6 +18,7 @@
 #include "profile/capture/cuda/ownership.h"
 #include "profile/capture/cuda/tier.h"
 #include "profile/capture/sampling/overhead_controller.h"
+#include "profile/capture/sampling/processor_wait.h"
 #include "profile/control_text.h"
 
 #include <memory>
@@ -80,6 +81,7 @@ class CollectorScheduler : public Tenant {
   std::int64_t next_switch_ns_ = FlushTimes::kNever;  // as planned
   std::int64_t fetched_before_ns_ = 0;
   ToggleWatch toggles_;
+  ProcessorWait processor_wait_;
   bool stuck_ = false;
   bool told_ended_ = false, told_presence_ = false, told_copies_ = false;
   std::int64_t ended_ns_ = 0;  // when the head was all; wall clock

@@ -42,7 +42,8 @@ struct Script {
   Tier::Opened answer = Tier::Opened::kYes;
   int opened = 0, refused = 0, closed = 0;
   std::int64_t cost_ns = 0;
-  bool stays = false;  // a kind stays on after the window, until it leaves
+  std::int64_t closing_ns = 0;  // how long that takes
+  bool stays = false;           // a kind stays on after the window, until it leaves
   std::vector<std::int64_t> flushes, switches;
 };
 
@@ -57,6 +58,9 @@ class ScriptedTier : public Tier {
   }
   void close() override {
     ++script_.closed;
+    const std::int64_t began = monotonic_ns();
+    while (monotonic_ns() < began + script_.closing_ns) {
+    }
     script_.switches.push_back(monotonic_ns());
   }
   void leave() override {
@@ -191,6 +195,21 @@ class CollectorSchedulerTest : public testing::Test {
   CollectorScheduler scheduler_{controller_options(), tiers(), aggregator_, recorder_};
   Ownership ownership_{rig_.cupti, recorder_, aggregator_, scheduler_};
 };
+
+// Where a thread that launches holds CUPTI's lock. What is recorded meanwhile would else be taken
+// for the launches of a short window.
+TEST_F(CollectorSchedulerTest, RecordingGoesOnUntilClosingIsOver) {
+  begin();
+  deliver(wall_ns(), 500);
+  script_.cost_ns = 1'000'000'000;  // the head's end
+  script_.closing_ns = 20'000'000;
+  tick_until([&] { return script_.closed >= 4; });
+  script_.closing_ns = 0;
+  const Result<Json> status =
+      Json::parse(scheduler_.control(ownership_, {ControlRequest::Verb::kStatus, 0}));
+  ASSERT_TRUE(status.is_ok());
+  EXPECT_GE((*status)["recorded_ns"].as_double(), 4 * 20e6);
+}
 
 // CUPTI has crashed programs where it was flushed shortly before kinds were enabled.
 TEST_F(CollectorSchedulerTest, NoFlushIsNearTheOpeningOrClosingOfAWindow) {

@@ -31,6 +31,8 @@ class Tier {
   virtual Opened open(const Window& window) = 0;
   // Must return soon for any state of the program's kernels; may be called when not open.
   virtual void close() = 0;
+  // Monotonic: when the last close() had ended recording. 0: when it returned.
+  virtual std::int64_t recorded_until_ns() const { return 0; }
   // The same, and also switches off what the tier leaves on in CUPTI between windows.
   virtual void leave() { close(); }
   // Whether the tier leaves something on.

@@ -552,6 +552,7 @@ std::string Recorder::coverage() const {
                  .real("windows", sampling_.windows - earlier.windows)
                  .real("total_ns", sampling_.total_ns - earlier.total_ns)
                  .real("total_variance", sampling_.total_variance - earlier.total_variance)
+                 .real("unsure_ns", std::max(0.0, sampling_.unsure_ns - earlier.unsure_ns))
                  .raw("waits", sampling_.waits ? "true" : "false")
                  .real("counted_windows", sampling_.counted_windows - earlier.counted_windows)
                  .real("timed_windows", sampling_.timed_windows - earlier.timed_windows)

@@ -39,6 +39,7 @@ struct SamplingFacts {
   double copies = 0;          // Overhead of memcpy records between windows, as a share likewise.
   bool partly = false;        // The budget did not allow every launch.
   bool launch_bound = false;  // It did not allow windows either.
+  double unsure_ns = 0;       // Of the total: what weights by time may be off in addition.
 };
 
 struct LaunchFacts {

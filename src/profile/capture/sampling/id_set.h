@@ -31,6 +31,17 @@ class IdSet {
     return !known;
   }
   bool full() const { return full_; }
+  // How many of its IDs are in (after, last]. Looks at all chunks.
+  double count(std::int64_t after, std::int64_t last) const {
+    double result = 0;
+    for (const auto& [chunk, bits] : chunks_) {
+      const std::int64_t first = chunk << 6;
+      if (first + 63 <= after || first > last) continue;
+      for (std::int64_t bit = 0; bit < 64; ++bit)
+        if ((bits >> bit & 1) != 0 && first + bit > after && first + bit <= last) result += 1;
+    }
+    return result;
+  }
   void clear() {
     chunks_.clear();
     bits_ = nullptr;

@@ -2,6 +2,7 @@
 #include "profile/capture/sampling/launch_counter.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 namespace purlin::profile::capture {
@@ -21,6 +22,9 @@ constexpr double kMadeUp = 0.5;
 constexpr double kHeldBack = 0.5;
 constexpr int kMemory = 64;  // windows
 constexpr double kFewLaunches = 4, kFewWindows = 4;
+// Where every window has missing records: so many IDs that no record has, and such a part of what
+// time expects between windows, tell that IDs move.
+constexpr double kMinBetween = 8, kPartBetween = 0.25;
 
 }  // namespace
 
@@ -33,7 +37,7 @@ void LaunchCounter::start(std::int64_t now_ns, bool stood_still) {
   if (running_) return;
   running_ = true;
   finding_ = !stood_still;
-  given_ = known_ = launches_ = before_value_ = held_back_ = left_out_ = 0;
+  given_ = known_ = launches_ = before_value_ = held_back_ = left_out_ = beyond_ = 0;
   now_ns_ = 0;
   settled_ = latest_ = last_;
   due_from_ = static_cast<double>(last_);
@@ -43,6 +47,7 @@ void LaunchCounter::start(std::int64_t now_ns, bool stood_still) {
 void LaunchCounter::begin_lesson(std::int64_t closed_ns) {
   before_ = latest_;
   before_ns_ = closed_ns;
+  incomplete_[0] = incomplete_[1] = {};
   open_ns_ = weighed_ = alone_ = alone_ns_ = 0;
 }
 
@@ -97,6 +102,9 @@ LaunchCounter::Weight LaunchCounter::settle(const Stretch& stretch) {
     }
     if (launches_ > 0) before_value_ = weight.value;
     if (stretch.last && known) left_out_ = owed(stretch) / ids_per_launch_.value();
+    const double passed = static_cast<double>(last_) - due_from_;
+    if (stretch.last && moves_ && !finding_ && now_ns_ != 0 && given_ > passed)
+      beyond_ = 1 - passed / given_;
   }
   launches_ = known_ = 0;
   known_latest_ = -1;
@@ -104,6 +112,7 @@ LaunchCounter::Weight LaunchCounter::settle(const Stretch& stretch) {
   if (!stretch.complete) return weight;
   seen_.clear();
   settled_ = last_;
+  incomplete_[0] = incomplete_[1] = {};
   return weight;
 }
 
@@ -165,15 +174,42 @@ bool LaunchCounter::believed(const Stretch& stretch) {
   return true;
 }
 
-// Weighs a window with missing records, or with none, by the ratio of earlier windows. A window
-// that was hardly open represents no time: its launches represent only themselves.
+// Where every window has missing records. They are there two windows later, mostly: what is still
+// missing then was launched between windows.
+bool LaunchCounter::moved_between(const Stretch& stretch) {
+  if (finding_ || seen_.full()) return false;
+  const auto span = static_cast<double>(stretch.closed_ns - before_ns_) - alone_ns_;
+  const Incomplete then = std::exchange(incomplete_[1], incomplete_[0]);
+  incomplete_[0] = {last_, open_ns_ > 0 ? span / open_ns_ : 0};
+  if (then.times_open <= 1 || then.last <= settled_) return false;
+  const double seen = seen_.count(settled_, then.last);
+  const double between = static_cast<double>(then.last - settled_) - seen;
+  return between >= kMinBetween && between > kPartBetween * seen * (then.times_open - 1);
+}
+
+// Weighs a window with missing records, or with none, by the ratio of earlier windows, and at most
+// by the IDs that have passed: launches without a record have one, too. A window that was hardly
+// open represents no time: its launches represent only themselves.
 LaunchCounter::Weight LaunchCounter::for_now(const Stretch& stretch) {
   const bool alone = stretch.time_ns <= 0;
-  const double value = alone ? 1 : std::max(1.0, stretch.by_time * usual());
-  given_ += (known_ + value * launches_) * ids_per_launch_.value();
+  double value = alone ? 1 : std::max(1.0, stretch.by_time * usual());
   (alone ? alone_ : weighed_) += launches_;
   if (stretch.by_time > 0) open_ns_ += stretch.time_ns / stretch.by_time;
+  if (!alone && launches_ > 0) {
+    moves_ = moves_ || moved_between(stretch);
+    // Missing records of the window have ids between those of the others.
+    const double of_window =
+        std::max(launches_ * ids_per_launch_.value(), static_cast<double>(latest_ - first_ + 1));
+    if (moves_ && !finding_ && ids_per_launch_.known())
+      value = std::clamp(passed() / of_window, 1.0, value);
+  }
+  given_ += (known_ + value * launches_) * ids_per_launch_.value();
   return {value, moves_, value * launches_};
+}
+
+// IDs that no weight represents so far.
+double LaunchCounter::passed() const {
+  return static_cast<double>(last_) - due_from_ - given_ - known_ * ids_per_launch_.value();
 }
 
 // Starts again, from the launches that these windows represent.
@@ -199,7 +235,7 @@ LaunchCounter::Weight LaunchCounter::by_ids(const Stretch& stretch) {
   const double seen = launches_ * ids_per_launch_.value(), known = known_ * ids_per_launch_.value();
   const std::int64_t until = std::max(stretch.closed_ns, now_ns_);
   const auto rest = static_cast<double>(std::max<std::int64_t>(0, stretch.now_ns - until));
-  const double passed = static_cast<double>(last_) - due_from_ - given_ - known;
+  const double passed = this->passed();
   const double due = passed + rate * rest;
   const double usual = stretch.by_time * this->usual() * seen;
   const double expected = rate * stretch.time_ns;
@@ -214,6 +250,7 @@ LaunchCounter::Weight LaunchCounter::by_ids(const Stretch& stretch) {
     const double early = std::min(1.0, kFewWindows / windows_learnt_);
     const double few = early * early / (1 + launches_ / kFewLaunches);
     ids += few * (passed - ids);
+    if (due < 0) ids = 0;  // windows before represent these as well
   }
   Weight weight;
   weight.value = std::max(1.0, ids / seen);

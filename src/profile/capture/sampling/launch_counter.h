@@ -10,8 +10,9 @@
 // weight cannot be reduced later. A window's own count hardly enters its weight, except for few
 // launches in few windows.
 //
-// Windows are compared with IDs only when every record has arrived. IDs that stand still, go
-// backwards or exceed any program's rate leave the weight to time.
+// Windows are compared with IDs only when every record has arrived. Until then no window represents
+// more launches than IDs have passed. IDs that stand still, go backwards or exceed any program's
+// rate leave the weight to time.
 //
 // Owned by the ActivityAggregator. Thread-safety: none. Pure arithmetic.
 #pragma once
@@ -46,6 +47,8 @@ class LaunchCounter {
   };
 
   bool running() const { return running_; }
+  // Whether there is a record of the launches that settle() weighs.
+  bool has_records() const { return launches_ > 0; }
   // From now on ids count, whether anything is recorded or not. `stood_still`: none was given
   // between the last that was seen and now; else the next windows only say where they are.
   void start(std::int64_t now_ns, bool stood_still);
@@ -61,6 +64,9 @@ class LaunchCounter {
   // At the end: known launches that no window represents. see_now() makes them known; without it
   // they are the launches that were held back.
   double left_out() const { return left_out_; }
+  // At the end: the part of the represented launches that IDs deny; 0 where see_now() was not
+  // called.
+  double beyond() const { return beyond_; }
 
  private:
   static constexpr std::size_t kMaxListed = 65'536;
@@ -68,6 +74,8 @@ class LaunchCounter {
   std::int64_t unwrap(std::uint32_t id) const;
   void learn_ids_per_launch(const Stretch& stretch);
   bool believed(const Stretch& stretch);
+  bool moved_between(const Stretch& stretch);
+  double passed() const;
   Weight by_time(const Stretch& stretch);
   Weight by_ids(const Stretch& stretch);
   Weight for_now(const Stretch& stretch);
@@ -102,11 +110,17 @@ class LaunchCounter {
   // records that represent only themselves.
   std::int64_t before_ = 0, before_ns_ = 0;
   double weighed_ = 0, open_ns_ = 0, alone_ = 0, alone_ns_ = 0;
+  // The last two windows with missing records: the latest ID then, and the time since the last
+  // window that was weighed by ids, divided by that of windows.
+  struct Incomplete {
+    std::int64_t last = 0;
+    double times_open = 0;
+  } incomplete_[2];
 
   IdsPerLaunch ids_per_launch_;
   double before_value_ = 0;  // the last weight, of launches there were
   double held_back_ = 0;     // ids, with it
-  double left_out_ = 0;
+  double left_out_ = 0, beyond_ = 0;
   bool calls_ = false;
   // What windows have taught: ids that were, ids by time, and the time. The old fades.
   double ids_ = 0, timed_ = 0, span_ns_ = 0;

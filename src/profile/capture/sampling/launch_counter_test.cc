@@ -283,6 +283,87 @@ TEST(LaunchCounter, CapturesAreKnownOfThoughRecordsComeLate) {
   }
 }
 
+// As of a busy program on an overloaded machine: CUPTI holds records of every window when it is
+// settled, and these windows were open for twice as long as was known.
+TEST(LaunchCounter, WindowsWithMissingRecordsRepresentNoMoreThanIdsPassed) {
+  for (const std::int64_t late : {0, 1, 3}) {  // of ten records
+    LaunchCounter counter;
+    counter.see(0, 1, 0);
+    counter.start(0, true);
+    double given = 1;
+    std::uint32_t id = 1;
+    std::vector<std::pair<std::uint32_t, double>> missing;
+    for (std::int64_t round = 0; round < 200; ++round, id += 1000) {
+      for (const auto& [each, weight] : missing) counter.see(each, weight, 0), given += weight;
+      missing.clear();
+      double seen = 0;
+      for (std::uint32_t i = 300; i < 700; ++i) {  // 400 of 1,000, and taken for 200
+        if (i % 10 >= late)
+          counter.see(id + i, 0, 0), seen += 1;
+        else
+          missing.emplace_back(id + i, 0);
+      }
+      const std::int64_t begin = round * 20'000'000;
+      const LaunchCounter::Weight weight =
+          counter.settle({5, 20e6, begin + 14'000'000, begin + 20'000'000, false});
+      given += seen * weight.value;
+      for (auto& [each, value] : missing) value = weight.value;
+    }
+    counter.see_now(id - 1, 4'000'000'000);
+    counter.settle({1, 0, 3'994'000'000, 4'000'000'000, true, true});
+    // The first ones tell whether IDs move.
+    EXPECT_NEAR((given + counter.left_out()) / id, 1, 0.03) << late;
+  }
+}
+
+// The first windows are weighed before anything tells that IDs count. The last ID tells how much of
+// what they represent was not launched.
+TEST(LaunchCounter, TheEndTellsWhatWindowsRepresentTooMuch) {
+  LaunchCounter counter;
+  counter.see(0, 1, 0);
+  counter.start(0, true);
+  std::uint32_t id = 1;
+  double given = 1;
+  for (std::int64_t round = 0; round < 2; ++round, id += 1000) {
+    for (std::uint32_t i = 300; i < 700; ++i) counter.see(id + i, 0, 0);
+    const std::int64_t begin = round * 20'000'000;
+    given +=
+        400 * counter.settle({5, 20e6, begin + 14'000'000, begin + 20'000'000, round > 0}).value;
+  }
+  EXPECT_EQ(counter.beyond(), 0);
+  counter.see_now(id - 1, 40'000'000);
+  counter.settle({1, 0, 34'000'000, 40'000'000, true, true});
+  EXPECT_GT(given, id);
+  EXPECT_NEAR(counter.beyond(), 1 - id / given, 0.01);
+  EXPECT_EQ(counter.left_out(), 0);
+}
+
+// IDs that count records only do not bound weights, though some records are missing each time.
+TEST(LaunchCounter, MissingRecordsAreNoSignThatIdsMove) {
+  for (const double by_time : {2.0, 5.0}) {
+    LaunchCounter counter;
+    counter.see(0, 1, 0);
+    counter.start(0, true);
+    std::vector<std::uint32_t> missing;
+    std::uint32_t id = 1;
+    for (std::int64_t round = 0; round < 50; ++round) {
+      for (const std::uint32_t each : missing) counter.see(each, by_time, 0);
+      missing.clear();
+      for (std::uint32_t i = 0; i < 100; ++i, ++id) {
+        if (i % 3 == 0)
+          counter.see(id, 0, 0);
+        else
+          missing.push_back(id);
+      }
+      const std::int64_t begin = round * 20'000'000;
+      const LaunchCounter::Weight weight =
+          counter.settle({by_time, 20e6, begin + 14'000'000, begin + 20'000'000, false});
+      EXPECT_EQ(weight.value, by_time) << round;
+      EXPECT_FALSE(weight.counted);
+    }
+  }
+}
+
 // Of a thread that was kept waiting between its launch's number and its record.
 TEST(LaunchCounter, AStrayIdDoesNotLengthenAWindow) {
   LaunchCounter counter;

@@ -212,18 +212,20 @@ void OverheadController::end_period(std::int64_t now_ns) {
   const double presence = elapsed * presence_of(estimator_.rates());
   totals_.spent_ns += presence;  // what was hidden of it is given back
   presence_ns_ += presence;
+  const double represented = std::exchange(represented_ns_, 0);
   if (ended_ && !full_ && open_since_ns_ < 0) {
     totals_.unseen_ns += elapsed - std::exchange(outlasted_ns_, 0);
     running_ = false;
     return;
   }
-  if (!final_) standing_ns_ += elapsed - still_open_ns(now_ns);
+  if (!final_) standing_ns_ += elapsed - represented - still_open_ns(now_ns);
   totals_.governed_ns += elapsed;
   if (open_since_ns_ >= 0) {
     const std::int64_t since = std::exchange(open_since_ns_, now_ns);
     (open_final_ ? alone_ns_ : open_ns_) += static_cast<double>(now_ns - since);
     estimator_.open(static_cast<double>(now_ns - since));
     totals_.recorded_ns += static_cast<double>(now_ns - since);
+    outlasts_ = true;
   }
   running_ = false;
   estimator_.learn({in_startup_, throughout_, throughout_ && !options_.windows},
@@ -303,18 +305,28 @@ OverheadController::Decision OverheadController::decide(std::int64_t now_ns) {
     decision.window = {now_ns, decision.ask_again_ns, planned_weight_};
   }
   if (decision.tier == 0) decision.new_period = std::exchange(period_is_new_, false);
-  if (decision.new_period) open_final_ = final_;
+  if (decision.new_period) {
+    open_final_ = final_;
+    outlasts_ = false;
+    wanted_ns_ = open_since_ns_ < 0 ? now_ns : -1;
+  }
   if (decision.tier == kNone) decision.cycle = std::exchange(cycle_due_, false);
   return decision;
 }
 
-void OverheadController::opened(int tier, std::int64_t now_ns) {
+void OverheadController::opened(int tier, std::int64_t now_ns, std::int64_t took_ns) {
   State& opened = state(tier);
   opened.opened = true;
   opened.last_open_ns = now_ns;
   opened.since_open_ns = 0;
   if (tier != 0) return;
   open_since_ns_ = now_ns;
+  outlasts_ = false;
+  // What was launched while it opened is recorded nowhere: a later window represents that time.
+  const std::int64_t wanted_ns = std::exchange(wanted_ns_, -1);
+  if (wanted_ns >= 0 && open_final_ && totals_.windows > 0 && !stopped_ && !options_.every_launch)
+    standing_ns_ += static_cast<double>(now_ns - wanted_ns);
+  if (!open_final_) unsure_ns_ += static_cast<double>(took_ns);
   cycle_due_ = false;
   requested_.opened(now_ns);
   totals_.windows += 1;
@@ -330,27 +342,39 @@ void OverheadController::refused(int tier, bool forever, std::int64_t now_ns) {
                                 [&](const Planned& planned) { return planned.tier == tier; }),
                  planned_.end());
   if (tier != 0) return;
+  wanted_ns_ = -1;
   // Nothing for a while, and then its own period.
   throughout_ = final_ = false;
   period_end_ns_ = std::max(now_ns + kRefusedForNs, period_end_ns_);
 }
 
-void OverheadController::closed(int tier, std::int64_t now_ns) {
+void OverheadController::closed(int tier, std::int64_t now_ns, std::int64_t took_ns) {
   if (tier != 0 || open_since_ns_ < 0) return;
   const auto open = static_cast<double>(now_ns - open_since_ns_);
+  const bool outlasted = std::exchange(outlasts_, false);
   // Closing takes a while, and recording goes on during it. If no period represents that time, it
-  // is added here.
+  // is added here. A window that outlasts its period represents that time too.
   if (!running_ || (ended_ && !full_)) {
     totals_.governed_ns += open;
     if (!open_final_) standing_ns_ += open;
     if (running_) outlasted_ns_ += open;
-  } else if (!final_) {
-    standing_ns_ -= still_open_ns(now_ns);
+  } else if (open_final_) {
+    if (!final_) standing_ns_ -= still_open_ns(now_ns);
+  } else if (outlasted) {
+    standing_ns_ += open;
+    represented_ns_ += open;
   }
   open_since_ns_ = -1;
+  if (!open_final_) unsure_ns_ += static_cast<double>(took_ns);
   (open_final_ ? alone_ns_ : open_ns_) += open;
   estimator_.open(open);
   totals_.recorded_ns += open;
+}
+
+void OverheadController::cycled(std::int64_t took_ns) {
+  const auto took = static_cast<double>(took_ns);
+  if (running_) represented_ns_ += took;
+  alone_ns_ += took;
 }
 
 void OverheadController::spent(int tier, std::int64_t cost_ns) {
@@ -428,7 +452,8 @@ OverheadController::Standing OverheadController::take_weight(bool last) {
   if (open_ns_ <= 0 || (open_ns_ < kMinOpenNs && !last))
     return {};  // later records represent this time too
   const double time = std::exchange(standing_ns_, 0), open = std::exchange(open_ns_, 0);
-  return {std::max(1.0, time / open), time};
+  const double unsure = std::exchange(unsure_ns_, 0);
+  return {std::max(1.0, time / open), time, std::min(1.0, unsure / open)};
 }
 
 // ---- on demand ----

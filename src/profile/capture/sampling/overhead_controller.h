@@ -89,10 +89,13 @@ class OverheadController {
 
   Decision decide(std::int64_t now_ns);
 
-  // What happened.
-  void opened(int tier, std::int64_t now_ns);
+  // What happened, called when CUPTI's call is over: a call that waits takes effect at its end.
+  // `took_ns`: how long the call took.
+  void opened(int tier, std::int64_t now_ns, std::int64_t took_ns = 0);
   void refused(int tier, bool forever, std::int64_t now_ns);
-  void closed(int tier, std::int64_t now_ns);
+  void closed(int tier, std::int64_t now_ns, std::int64_t took_ns = 0);
+  // Decision::cycle was carried out: launches in that time were recorded, with weight 1.
+  void cycled(std::int64_t took_ns);
   void spent(int tier, std::int64_t cost_ns);
   // By tier 0, for each record.
   void spent_on_records(std::int64_t cost_ns);
@@ -111,6 +114,7 @@ class OverheadController {
   struct Standing {
     double weight = 1;
     double time_ns = 0;  // that they represent
+    double unsure = 0;   // Of the windows' length: the part spent in calls that switched them.
   };
   // The weight of tier 0's records since the last call. Call it before a window of another period
   // opens, and at the end (`last`).
@@ -230,10 +234,14 @@ class OverheadController {
 
   CostEstimator estimator_;  // of tier 0
   std::int64_t open_since_ns_ = -1;
+  std::int64_t wanted_ns_ = -1;  // since when it is to be open for a new period, and is not yet
 
   // Of tier 0: time that is not yet represented, the windows for it, and windows of weight 1.
   double standing_ns_ = 0, open_ns_ = 0, alone_ns_ = 0;
-  double outlasted_ns_ = 0;  // open in a period without records
+  double unsure_ns_ = 0;       // of open_ns_: calls that opened and closed
+  double outlasted_ns_ = 0;    // open in a period without records
+  bool outlasts_ = false;      // the open window is of an earlier period
+  double represented_ns_ = 0;  // of the running period, by such a window and by a cycle
 
   double launches_ = 0, nodes_ = 0;  // recorded by tier 0
   double other_costs_ns_ = 0;        // of tier 0, by the clock: calls, and the records' folding

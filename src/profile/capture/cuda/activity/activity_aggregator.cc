@@ -2,6 +2,7 @@
 #include "profile/capture/cuda/activity/activity_aggregator.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace purlin::profile::capture::cuda {
@@ -9,6 +10,7 @@ namespace {
 
 constexpr std::size_t kRemembered = 16;             // periods, windows
 constexpr std::size_t kMaxKept = 32;                // buffers, of more than one period
+constexpr int kMaxDeferred = 4;                     // windows
 constexpr std::int64_t kReleaseNs = 1'000'000'000;  // a buffer that no window needed for so long
 
 }  // namespace
@@ -95,6 +97,11 @@ void ActivityAggregator::end_window() {
   closed_ns_ = monotonic_ns();
 }
 
+void ActivityAggregator::window_closed(std::int64_t now_ns) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  closed_ns_ = now_ns;
+}
+
 bool ActivityAggregator::awaits_records() {
   const std::lock_guard<std::mutex> lock(mutex_);
   return awaits_records_now();
@@ -133,7 +140,10 @@ void ActivityAggregator::stop_counter() {
 
 void ActivityAggregator::begin_period_at(const Period& period) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (periods_.size() >= kRemembered) periods_.erase(periods_.begin());
+  if (periods_.size() >= kRemembered) {
+    settled_.add(periods_.front());
+    periods_.erase(periods_.begin());
+  }
   // One that was to begin later is overtaken.
   while (periods_.size() > 1 && periods_.back().from_ns >= period.from_ns) periods_.pop_back();
   periods_.push_back(period);
@@ -186,7 +196,7 @@ bool ActivityAggregator::give_to_kept(double launches) {
   double all = 0;
   for (const Kept& each : kept) all += each.launches;
   for (const Kept& each : kept) {
-    const Again again = {each.from_ns, launches * each.weight / all};
+    const Again again = {each.from_ns, each.last_from_ns, launches * each.weight / all};
     for (const Buffer& buffer : each.buffers) {
       aggregate(buffer, false, &again);
       buffers_.give_back(buffer.bytes);
@@ -203,34 +213,74 @@ bool ActivityAggregator::hold(Buffer& buffer) {
   return true;
 }
 
-void ActivityAggregator::settle(double weight, double time_ns, bool last, double alone_ns) {
+// A weight by time would be given to records unseen, and a short window's weight is great.
+bool ActivityAggregator::defer(double weight, double time_ns, double alone_ns, const Doubt& doubt) {
+  deferred_.alone_ns += alone_ns;
+  if (time_ns > 0) {
+    const double open_ns = time_ns / weight;
+    deferred_.windows += 1;
+    deferred_.time_ns += time_ns;
+    deferred_.open_ns += open_ns;
+    deferred_.doubt.switched += open_ns * doubt.switched;
+    deferred_.doubt.waited += open_ns * doubt.waited;
+  }
+  return counter_.running() && !counter_.has_records() && deferred_.windows > 0 &&
+         deferred_.windows < kMaxDeferred && awaits_records_now();
+}
+
+void ActivityAggregator::settle(double weight, double time_ns, bool last, double alone_ns,
+                                const Doubt& doubt_now) {
   std::vector<Buffer> held;
   LaunchCounter::Weight by_ids;
   double left_out = 0, seen = 0;
-  std::int64_t from_ns = 0;
-  bool settled = false;
+  std::int64_t from_ns = 0, last_from_ns = 0;
+  double settled = 0;  // periods
+  Doubt doubt;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     const bool any = !all_final();
     if (attribution_.active()) counter_.stop();
+    if (defer(weight, time_ns, alone_ns, doubt_now) && !last) return;
+    const Deferred all = std::exchange(deferred_, {});
+    alone_ns = all.alone_ns;
+    if (all.open_ns > 0) {
+      time_ns = all.time_ns;
+      weight = std::max(1.0, all.time_ns / all.open_ns);
+      doubt = {all.doubt.switched / all.open_ns, all.doubt.waited / all.open_ns};
+    }
     const std::int64_t now = monotonic_ns();
     const bool open = !windows_.empty() && windows_.back().to_ns == 0;
     by_ids =
         counter_.settle({any ? weight : 1, time_ns, open ? now : closed_ns_, now,
                          last || !awaits_records_now(), last, session_.options().waits, alone_ns});
     if (any) weight = by_ids.value;
+    if (any && !by_ids.counted && weight > 1) {
+      weight = std::min(weight, streams_.most(wall_ns(), last));
+      by_ids.launches *= weight / by_ids.value;
+      doubt.switched += by_ids.value / weight - 1;  // one of the two is wrong
+    }
+    streams_.settle(weight);
     left_out = counter_.left_out();
-    for (Period& period : periods_)
-      if (!std::exchange(period.final, true))
-        settled = true, period.weight = weight, from_ns = period.from_ns;
+    for (const Period& period : periods_) settled += period.final ? 0 : 1;
+    for (Period& period : periods_) {
+      if (std::exchange(period.final, true)) continue;
+      period.weight = weight;
+      period.weighed = true;
+      period.represents = weight >= 1.01;
+      period.counted = by_ids.counted;
+      period.size = (by_ids.counted ? by_ids.launches : time_ns) / settled;
+      period.doubt = doubt;
+      if (from_ns == 0) from_ns = period.from_ns;
+      last_from_ns = period.from_ns;
+    }
     held.swap(held_);
-    seen = settled ? by_ids.launches : 0;
+    seen = settled > 0 ? by_ids.launches : 0;
   }
   for (const Buffer& buffer : held) aggregate(buffer, false);
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (seen >= weight && !held.empty() && (!last || kept_.empty()))
-      keep({std::move(held), from_ns, weight, seen});
+      keep({std::move(held), from_ns, last_from_ns, weight, seen});
     else
       for (const Buffer& buffer : held) buffers_.give_back(buffer.bytes);
   }
@@ -245,10 +295,15 @@ void ActivityAggregator::settle(double weight, double time_ns, bool last, double
     const std::lock_guard<std::mutex> lock(mutex_);
     drop_kept(0);
   }
-  if (!settled || weight < 1.01) return;
-  const std::lock_guard<std::mutex> lock(mutex_);
-  const double z = weight * periods_.back().kernel_ns;
-  by_ids.counted ? counted_.add(z, by_ids.launches) : timed_.add(z, time_ns);
+}
+
+void ActivityAggregator::Settled::add(const Period& period) {
+  if (!period.represents) return;
+  const double z = period.weight * period.kernel_ns;
+  if (period.counted) return counted.add(z, period.size);
+  timed.add(z, period.size);
+  switched_ns += z * period.doubt.switched;
+  waited_ns += z * period.doubt.waited;
 }
 
 void ActivityAggregator::Sums::add(double z_ns, double size) {
@@ -264,7 +319,11 @@ double ActivityAggregator::Sums::variance() const {
 
 ActivityAggregator::Estimate ActivityAggregator::estimate() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return {total_ns_, counted_.variance() + timed_.variance(), counted_.n, timed_.n};
+  Settled all = settled_;
+  for (const Period& period : periods_) all.add(period);
+  return {total_ns_, all.counted.variance() + all.timed.variance(), all.counted.n, all.timed.n,
+          all.switched_ns + std::abs(all.waited_ns) +
+              std::max(streams_.beyond_ns(wall_ns()), counter_.beyond() * total_ns_)};
 }
 
 void ActivityAggregator::account() {

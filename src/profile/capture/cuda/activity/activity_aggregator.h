@@ -21,6 +21,7 @@
 #include "profile/capture/cuda/cupti/library.h"
 #include "profile/capture/sampling/device_busy.h"
 #include "profile/capture/sampling/launch_counter.h"
+#include "profile/capture/sampling/stream_time.h"
 #include "profile/capture/sampling/work_rates.h"
 #include "profile/capture/session/session.h"
 
@@ -57,10 +58,18 @@ class ActivityAggregator {
   // wrong end (node_times.h).
   void begin_window();
   void end_window();
-  void drop_window();  // it was not opened after all
+  void window_closed(std::int64_t now_ns);  // monotonic; no later work is recorded
+  void drop_window();                       // it was not opened after all
   // The weight, by time, of the records of earlier periods without one, and the time that they
   // represent; `last`: no period follows. `alone_ns`: time recorded since then with weight 1.
-  void settle(double weight, double time_ns, bool last, double alone_ns = 0);
+  // What speaks against such a weight, as a part of it:
+  struct Doubt {
+    double switched = 0;  // where in the switching calls recording began and ended is not known
+    double waited = 0;    // the program had so much more of its processor than in windows
+  };
+  // Where CUPTI has all records of the windows still, their weight is left to a later call.
+  void settle(double weight, double time_ns, bool last, double alone_ns, const Doubt& doubt);
+  void settle(double weight, double time_ns, bool last) { settle(weight, time_ns, last, 0, {}); }
   // Launches are numbered from here on (LaunchCounter::start), until stop_counter(). False: they
   // were already.
   bool start_counter(bool stood_still);
@@ -81,6 +90,7 @@ class ActivityAggregator {
   struct Estimate {
     double total_ns = 0, variance = 0;
     double counted = 0, timed = 0;  // windows weighed by their launches, by time
+    double unsure_ns = 0;           // of the total: what the weights by time may be off in addition
   };
   Estimate estimate();
 
@@ -115,7 +125,12 @@ class ActivityAggregator {
     bool final = true, requested = false;
     // Its launches are all recorded, so they can be part of a timeline.
     bool timed() const { return requested || (final && weight == 1); }
-    double kernel_ns = 0;  // recorded in it so far
+    double kernel_ns = 0;  // recorded in it so far; records may come after it was settled
+    // Its weight was found when it was settled. If it represents more than itself: by its launches
+    // or by time, and how many launches or how much time.
+    bool weighed = false, represents = false, counted = false;
+    double size = 0;
+    Doubt doubt = {};
   };
   struct Buffer {
     std::uint8_t* bytes = nullptr;
@@ -123,18 +138,21 @@ class ActivityAggregator {
     KernelNames names = {};  // of one that is held
   };
 
-  // For records that were aggregated before: each record of this period represents `weight` more
-  // launches.
+  // For records that were aggregated before: each record of periods that were weighed between these
+  // represents `weight` more launches.
   struct Again {
-    std::int64_t from_ns = 0;
+    std::int64_t from_ns = 0, last_from_ns = 0;
     double weight = 0;
+    bool holds(const Period& period) const {
+      return period.weighed && period.from_ns >= from_ns && period.from_ns <= last_from_ns;
+    }
   };
 
-  // A period's aggregated buffers. They may have to represent launches that are known at the end
-  // only.
+  // Aggregated buffers of periods that were settled together. They may have to represent launches
+  // that are known at the end only.
   struct Kept {
     std::vector<Buffer> buffers;
-    std::int64_t from_ns = 0;
+    std::int64_t from_ns = 0, last_from_ns = 0;
     double weight = 1, launches = 0;  // represented by each record, and by all
   };
 
@@ -146,6 +164,7 @@ class ActivityAggregator {
 
   void begin_period_at(const Period& period);
   bool awaits_records_now();
+  bool defer(double weight, double time_ns, double alone_ns, const Doubt& doubt);
   bool weights_known();
   bool all_final() const;
   bool has_room();
@@ -157,7 +176,7 @@ class ActivityAggregator {
   template <class Record>
   std::int64_t duration_of(const Record& record, const std::vector<Span>& windows);
   void take_calls(const Buffer& buffer, Attribution::Batch& ops);
-  void add_up(const std::vector<Period>& periods);
+  void add_up(const std::vector<Period>& periods, bool again);
   void count(const Buffer& buffer, bool as_planned);
   const Period& period_of(std::int64_t start_ns) const;
   // If calls are recorded, too, other calls than launches also have ids, and the counter fails.
@@ -174,12 +193,19 @@ class ActivityAggregator {
   std::vector<Buffer> held_;
   std::vector<Kept> kept_;  // of the last periods that had launches, in order of time
   LaunchCounter counter_;
+  // Of windows whose weight was left to a later call.
+  struct Deferred {
+    int windows = 0;
+    double time_ns = 0, open_ns = 0, alone_ns = 0;
+    Doubt doubt = {};  // times open_ns
+  } deferred_;
   std::int64_t closed_ns_ = 0;   // when the last window was; monotonic
   std::int64_t awaited_ns_ = 0;  // when a call was made for its id; 0: none
   DeviceBusy busy_;
   std::int64_t first_ns_ = 0;  // of what is counted; 0: nothing
   WorkRates work_rates_;
   NodeTimes node_times_;  // guarded by the recorder's lock
+  StreamTime streams_;
   double total_ns_ = 0;
   // Of settled periods: z is their weighted kernel time, t the launches or time that they
   // represent.
@@ -187,7 +213,13 @@ class ActivityAggregator {
     double n = 0, z = 0, t = 0, zz = 0, zt = 0, tt = 0;
     void add(double z_ns, double size);
     double variance() const;
-  } counted_, timed_;
+  };
+  // Of periods that are no longer remembered.
+  struct Settled {
+    Sums counted, timed;
+    double switched_ns = 0, waited_ns = 0;  // the doubts about weights by time
+    void add(const Period& period);
+  } settled_;
 
   std::mutex out_mutex_;  // of out_; taken last
   struct Out {

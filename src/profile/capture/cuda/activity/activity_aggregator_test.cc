@@ -345,6 +345,39 @@ TEST_F(ActivityAggregatorTest, TimeWeighsWindowsWhereIdsAreTheSameForAll) {
   EXPECT_EQ(recorded(), (Recorded{{"a", {16, 160}}}));
 }
 
+// A stream had a second. By time alone the window represents ten.
+TEST_F(ActivityAggregatorTest, AWindowByTimeRepresentsNoMoreThanItsStreamCanHaveRun) {
+  const std::int64_t now = wall_ns();
+  deliver({record("a", now - 1'000'000'000, 200'000'000)});
+  aggregator_.begin_period(100, false, false);
+  aggregator_.begin_window();
+  deliver({record("a", wall_ns(), 100'000'000)});
+  aggregator_.end_window();
+  aggregator_.settle(100, 1e9, true, 0, {0.25, -0.5});
+  const ActivityAggregator::Estimate estimate = aggregator_.estimate();
+  const auto had = static_cast<double>(wall_ns() - now) + 1e9;
+  EXPECT_EQ(estimate.timed, 1);
+  EXPECT_LE(estimate.total_ns, had);
+  EXPECT_GE(estimate.total_ns, 1e9);
+  // That time has it represent so much more is a doubt, too.
+  EXPECT_GT(estimate.unsure_ns, 8e9);
+}
+
+// What the main thread waited more in one window and less in another leaves nothing.
+TEST_F(ActivityAggregatorTest, DoubtsOfBothSignsAddUp) {
+  aggregator_.begin_period(1, true, false);
+  deliver({record("a", wall_ns() - 1'000'000'000, 10)});
+  for (const double waited : {0.5, -0.5}) {
+    aggregator_.begin_period(10, false, false);
+    aggregator_.begin_window();
+    deliver({record("a", wall_ns(), 1000)});
+    aggregator_.end_window();
+    aggregator_.settle(10, 1e6, false, 0, {0, waited});
+  }
+  EXPECT_EQ(aggregator_.estimate().timed, 2);
+  EXPECT_NEAR(aggregator_.estimate().unsure_ns, 0, 1e-6);
+}
+
 TEST_F(ActivityAggregatorTest, AHeldBufferHasItsNamesWhenTheirModulesAreGone) {
   aggregator_.begin_period(2, false, false);
   char first[] = "kernel_of_a_module", second[] = "kernel_of_another";

@@ -37,6 +37,10 @@ class ActivityAggregator::Tally {
       if (aggregator.first_ns_ == 0 || (first_ns > 0 && first_ns < aggregator.first_ns_))
         aggregator.first_ns_ = first_ns;
       for (const auto& [slot, begun] : slots_) aggregator.work_rates_.add(slot, begun);
+      for (const StreamTime::Run& run : runs_) {
+        const Period& period = aggregator.period_of(run.start_ns);
+        aggregator.streams_.add(run, period.final || as_planned_ ? period.weight : 0);
+      }
       for (const auto& [id, start_ns] : launch_ids_) {
         const Period& period = aggregator.period_of(start_ns);
         if (!period.final || period.weight > 0)
@@ -69,6 +73,7 @@ class ActivityAggregator::Tally {
   }
   void began(const DeviceBusy::Work& work) {
     busy_.add(work);
+    if (runs_.empty() || !runs_.back().take(work)) runs_.emplace_back().take(work);
     if (work.start_ns <= 0) return;
     const std::int64_t slot = WorkRates::slot_of(work.start_ns);
     if (slots_.empty() || slots_.back().first != slot) slots_.push_back({slot, {}});
@@ -117,6 +122,7 @@ class ActivityAggregator::Tally {
   std::vector<std::pair<std::uint32_t, std::int64_t>> launch_ids_;  // and when they began
   std::vector<std::pair<std::int64_t, WorkRates::Amounts>> slots_;
   DeviceBusy::Batch busy_{wall_ns()};
+  std::vector<StreamTime::Run> runs_;
 };
 
 void ActivityAggregator::count(const Buffer& buffer, bool as_planned) {
@@ -168,7 +174,7 @@ void ActivityAggregator::aggregate(const Buffer& buffer, bool uncounted, const A
   for (Period& period : periods) {
     period.kernel_ns = 0;
     if (again != nullptr) {
-      period.weight = period.from_ns == again->from_ns ? again->weight : 0;
+      period.weight = again->holds(period) ? again->weight : 0;
       period.requested = false;
     }
   }
@@ -256,15 +262,15 @@ void ActivityAggregator::aggregate(const Buffer& buffer, bool uncounted, const A
   }
   seen_records_ = true;
   if (uncounted) tally.add_to(*this);
-  add_up(periods);
+  add_up(periods, again != nullptr);
 }
 
-void ActivityAggregator::add_up(const std::vector<Period>& periods) {
+void ActivityAggregator::add_up(const std::vector<Period>& periods, bool again) {
   const std::lock_guard<std::mutex> lock(mutex_);
   for (const Period& part : periods) {
     total_ns_ += part.weight * part.kernel_ns;
     for (Period& period : periods_)
-      if (period.from_ns == part.from_ns) period.kernel_ns += part.kernel_ns;
+      if (!again && period.from_ns == part.from_ns) period.kernel_ns += part.kernel_ns;
   }
 }
 

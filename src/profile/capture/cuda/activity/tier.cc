@@ -43,6 +43,7 @@ Tier::Opened ActivityTier::open(const Window&) {
 void ActivityTier::close() {
   if (!open_) return;
   cupti_.disable(kKernels);
+  recorded_until_ns_ = monotonic_ns();  // the calls below may wait as long
   if (options_.waits) cupti_.disable(kWaits);
   attribution_.close();
   host_calls_.close();

@@ -36,6 +36,7 @@ class ActivityTier : public Tier {
   const char* name() const override { return "activity"; }
   Opened open(const Window& window) override;
   void close() override;
+  std::int64_t recorded_until_ns() const override { return recorded_until_ns_; }
   void leave() override;
   bool stays() const override { return copies_on_; }
   void yield() override { host_calls_.yield(); }
@@ -52,6 +53,7 @@ class ActivityTier : public Tier {
   Attribution& attribution_;
   const Options options_;
   HostCalls host_calls_;
+  std::int64_t recorded_until_ns_ = 0;
   bool open_ = false, copies_on_ = false, latencies_on_ = false;
 };
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// ToggleWatch: detects that CUPTI has lost track of work, by the time that switching off takes.
-// CUPTI 13.0 sometimes does (bench/results/capture_faults_h200.md). From then on it never reuses
-// its device buffers. For each 100,000 recorded launches it keeps 3 MB of host memory and of device
-// memory. In programs whose threads start and end, it walks through all of them at each switch.
-// Only CUPTI's shutdown ends this, which breaks programs with graphs. Without recording it does not
-// grow. In programs whose threads stay the switches take the same time, and this detects nothing.
+// ToggleWatch: detects that CUPTI has lost track of work, by the processor time that switching off
+// takes. A call that only waits, as for a lock on an overloaded machine, is not stuck. CUPTI 13.0
+// sometimes does (bench/results/capture_faults_h200.md). From then on it never reuses its device
+// buffers. For each 100,000 recorded launches it keeps 3 MB of host memory and of device memory. In
+// programs whose threads start and end, it walks through all of them at each switch. Only CUPTI's
+// shutdown ends this, which breaks programs with graphs. Without recording it does not grow. In
+// programs whose threads stay the switches take the same time, and this detects nothing.
 //
 // Owned by the CollectorScheduler. Thread-safety: none. The minimum of several times counts,
 // because each of them may have been interrupted.
@@ -24,7 +25,7 @@ class ToggleWatch {
   static constexpr std::int64_t kLongNs = 400'000;
   static constexpr std::int64_t kTimes = 10;  // as long as the shortest ever
 
-  // Called after each window's close. True if CUPTI is stuck.
+  // Called after each window's close, with the thread's processor time. True if CUPTI is stuck.
   bool closed(std::int64_t took_ns) {
     recent_[count_++ % kRecent] = took_ns;
     least_ns_ = count_ == 1 ? took_ns : std::min(least_ns_, took_ns);
