@@ -6,6 +6,7 @@
 //   bench_search_score [--spaces DIR] [--strategy A,B] [--only TEXT] [--repeats 25] [--threads 2]
 //                      [--noisy 1] [--evaluations N]
 //                      [--priors shared|cross-vendor|winners|misleading|useless|mixed|...]
+//   bench_search_score --worst N,M [--strategy A,B] [--only TEXT] [--repeats 25]
 //   bench_search_score --set-aside 1 [--only TEXT] [--repeats 25] [--settings A,B]
 //   bench_search_score --traces DIR
 // The first drives the strategies themselves; the second scores documents of
@@ -15,9 +16,11 @@
 // fastest configs, all with the times turned round (misleading), dealt anew at random (useless),
 // turned round in one of several (mixed), right but for their fastest tenth, which trades places
 // with the slowest (wrong-top), or whose order is turned round (reversed-top). --evaluations scores
-// budgets of so few evaluations instead of the community's. --set-aside leaves one kernel out: the
-// constants of `model` that are best on the other kernels are scored on it. Deterministic but for
-// the step times; prints Markdown.
+// budgets of so few evaluations instead of the community's. --seed is the first seed. --worst shows
+// the shares of the optimum's speed that budgets of so many evaluations end at, the lowest among
+// them, and which strategies end more than 10 % below the optimum. --set-aside leaves one kernel
+// out: the constants of `model` that are best on the other kernels are scored on it. Deterministic
+// but for the step times; prints Markdown.
 #include "base/files.h"
 #include "base/random.h"
 #include "base/text.h"
@@ -117,7 +120,8 @@ struct Score {
 struct Plan {
   int repeats = 25;
   unsigned threads = 2;
-  bool noisy = true;  // also with one random sample of each config
+  bool noisy = true;       // also with one random sample of each config
+  std::uint64_t seed = 1;  // of the first repeat
 };
 
 Score score(const Recorded& recorded, const MakeStrategy& make, const Plan& plan) {
@@ -128,7 +132,7 @@ Score score(const Recorded& recorded, const MakeStrategy& make, const Plan& plan
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
     for (std::size_t i = next++; i < kinds * static_cast<std::size_t>(repeats); i = next++)
-      runs[i % kinds][i / kinds] = play(recorded, make, i / kinds + 1, i % kinds == 1);
+      runs[i % kinds][i / kinds] = play(recorded, make, plan.seed + i / kinds, i % kinds == 1);
   };
   std::vector<std::thread> pool;
   for (unsigned t = 1; t < plan.threads; ++t) pool.emplace_back(work);
@@ -224,6 +228,50 @@ int score_strategies(const std::vector<std::unique_ptr<Recorded>>& spaces,
   print_head("strategy", " worst space |", 1);
   for (const Total& total : totals)
     print_row(total.strategy, fmt::format(" {:.3f} |", total.worst), total.mean);
+  return 0;
+}
+
+// --- the ends of budgets of so many evaluations -------------------------------------------------
+
+// The share of the optimum's speed.
+double end_of(const Recorded& recorded, const std::string& strategy, std::size_t evaluations,
+              std::uint64_t seed) {
+  const tune::StrategyRequest request{recorded.space, seed, evaluations, 0, recorded.priors};
+  const std::unique_ptr<tune::Strategy> search = tune::make_strategy(strategy, request).value();
+  std::optional<double> best;
+  for (std::size_t i = 0; i < evaluations; ++i) {
+    const std::optional<std::size_t> index = search->ask();
+    if (!index) break;
+    const std::optional<double>& value = recorded.values[*index];
+    if (value && (!best || *value < *best)) best = value;
+    search->tell(*index, {value, recorded.runs[*index]->cost_s()});
+  }
+  return best ? recorded.score.optimum() / *best : 0;
+}
+
+int show_worst(const std::vector<std::unique_ptr<Recorded>>& spaces,
+               const std::vector<std::string>& strategies, const std::string& counts,
+               const Plan& plan) {
+  constexpr double kFar = 0.9;
+  fmt::print("| space | evaluations | strategy | mean | lowest | repeats below {:.1f} |\n", kFar);
+  fmt::print("|---|--:|---|--:|--:|--:|\n");
+  for (const auto& recorded : spaces)
+    for (const std::string_view count : split(counts, ','))
+      for (const std::string& strategy : strategies) {
+        double sum = 0, lowest = 1;
+        int far = 0;
+        for (int repeat = 0; repeat < plan.repeats; ++repeat) {
+          const double share = end_of(
+              *recorded, strategy, static_cast<std::size_t>(std::atoi(std::string(count).c_str())),
+              plan.seed + static_cast<std::uint64_t>(repeat));
+          sum += share;
+          lowest = std::min(lowest, share);
+          far += share < kFar;
+        }
+        fmt::print("| {} | {} | {} | {:.3f} | {:.3f} | {} of {} |\n", recorded->name, count,
+                   strategy, sum / plan.repeats, lowest, far, plan.repeats);
+        std::fflush(stdout);
+      }
   return 0;
 }
 
@@ -361,16 +409,17 @@ Status score_traces(const std::string& directory) {
 
 int run(int count, char** arguments) {
   std::map<std::string, std::string> given = {
-      {"--spaces", ""},   {"--strategy", ""},   {"--only", ""},        {"--repeats", "25"},
-      {"--threads", "2"}, {"--traces", ""},     {"--priors", ""},      {"--noisy", "1"},
-      {"--settings", ""}, {"--set-aside", "0"}, {"--evaluations", "0"}};
+      {"--spaces", ""},   {"--strategy", ""},   {"--only", ""},         {"--repeats", "25"},
+      {"--threads", "2"}, {"--traces", ""},     {"--priors", ""},       {"--noisy", "1"},
+      {"--settings", ""}, {"--set-aside", "0"}, {"--evaluations", "0"}, {"--seed", "1"},
+      {"--worst", ""}};
   for (int i = 1; i < count; i += 2) {
     const auto found = given.find(arguments[i]);
     if (found == given.end() || i + 1 == count) {
       fmt::print(stderr,
                  "search_score: '{}' is no option with a value; there are: --spaces, "
                  "--strategy, --only, --repeats, --threads, --traces, --priors, --noisy, "
-                 "--evaluations, --set-aside, --settings\n",
+                 "--evaluations, --seed, --worst, --set-aside, --settings\n",
                  arguments[i]);
       return 2;
     }
@@ -401,7 +450,7 @@ int run(int count, char** arguments) {
     return std::max(least, std::atoi(given[name].c_str()));
   };
   const Plan plan{number("--repeats", 1), static_cast<unsigned>(number("--threads", 1)),
-                  number("--noisy", 0) > 0};
+                  number("--noisy", 0) > 0, static_cast<std::uint64_t>(number("--seed", 1))};
   for (const auto& recorded : spaces)
     recorded->score.limit_to(static_cast<std::size_t>(number("--evaluations", 0)));
   if (number("--set-aside", 0) > 0) return score_set_aside(spaces, given["--settings"], plan);
@@ -418,6 +467,7 @@ int run(int count, char** arguments) {
       fmt::print(stderr, "search_score: {}\n", made.status().message());
       return 2;
     }
+  if (!given["--worst"].empty()) return show_worst(spaces, strategies, given["--worst"], plan);
   return score_strategies(spaces, strategies, plan);
 }
 

@@ -32,6 +32,8 @@ class Encoding {
   explicit Encoding(const Space& space, std::vector<KnownFeature> known = {});
 
   std::size_t features() const { return parameters_.size() + products_.size() + known_.size(); }
+  // KnownFeatures, which are the last of the features.
+  std::size_t known() const { return known_.size(); }
   // REQUIRES: out.size() == features().
   void encode(std::size_t index, std::span<std::uint8_t> out) const;
 

@@ -46,6 +46,12 @@ std::vector<std::uint8_t> joined(std::span<const std::uint8_t> rows, std::size_t
   return all;
 }
 
+double squared_error(const Regressor& model, std::span<const std::uint8_t> row, float target) {
+  float expected = 0;
+  model.predict(row, std::span(&expected, 1));
+  return static_cast<double>((expected - target) * (expected - target));
+}
+
 }  // namespace
 
 FitRegressor fit_boosted_trees() {
@@ -102,12 +108,39 @@ void Ensemble::fit(Random& random) {
   if (counters_.width() > 0)
     with_counters = joined(rows_, width, counters_.observed(), counters_.width());
   const std::span<const std::uint8_t> rows = counters_.width() > 0 ? with_counters : rows_;
+  // Known features have many values, so trees split on them by accident where they are of no use.
+  // Members without them are fitted as well. Those that predict the rest of the rows better stay.
+  const std::size_t row_width = width + counters_.width();
+  const std::vector<std::uint8_t> blind = without_known(rows, row_width);
+  std::vector<std::unique_ptr<Regressor>> alone;
+  double error = 0, error_alone = 0;
   members_.clear();
   for (std::size_t member = 0; member < kMembers; ++member) {
     random.shuffle(order);
-    members_.push_back(
-        fit_({rows, width + counters_.width(), targets, std::span(order).first(used)}, random));
+    const auto seen = std::span(order).first(used);
+    members_.push_back(fit_({rows, row_width, targets, seen}, random));
+    if (blind.empty()) continue;
+    alone.push_back(fit_({blind, row_width, targets, seen}, random));
+    for (std::size_t i = used; i < order.size(); ++i) {
+      const std::uint32_t row = order[i];
+      const auto values = rows.subspan(row * row_width, row_width);
+      error += squared_error(*members_.back(), values, targets[row]);
+      error_alone += squared_error(*alone.back(), values, targets[row]);
+    }
   }
+  if (!blind.empty() && error_alone <= error) members_ = std::move(alone);
+}
+
+// The same rows with known features that are all alike, so that no tree splits on them. Empty
+// without known features.
+std::vector<std::uint8_t> Ensemble::without_known(std::span<const std::uint8_t> rows,
+                                                  std::size_t row_width) const {
+  const std::size_t known = encoding_.known(), first = encoding_.features() - known;
+  if (known == 0) return {};
+  std::vector<std::uint8_t> blind(rows.begin(), rows.end());
+  for (std::size_t row = 0; row < blind.size(); row += row_width)
+    std::fill_n(blind.begin() + static_cast<std::ptrdiff_t>(row + first), known, std::uint8_t{0});
+  return blind;
 }
 
 std::vector<std::uint8_t> Ensemble::encode(std::span<const std::size_t> indices) const {

@@ -5,9 +5,9 @@
 // Each member is a plausible account of the space: where they agree something is known, and taking
 // the favourite of one of them explores in proportion to what is not. They predict log times, all
 // alike above the median: what matters is to tell the fast from each other. Failed configs count as
-// slower than that. Fitting takes at most about a thousand
-// observations, so its time is bounded. Thread-safety: belongs to
-// one thread. Never fails.
+// slower than that. Fitting takes at most about a thousand observations, so its time is bounded.
+// What other runs said is used only while members that see it predict better, of observations that
+// they were not fitted to. Thread-safety: belongs to one thread. Never fails.
 #pragma once
 
 #include "base/random.h"
@@ -55,6 +55,8 @@ class Ensemble {
   std::vector<Prediction> predict(std::span<const std::uint8_t> rows) const;
 
  private:
+  std::vector<std::uint8_t> without_known(std::span<const std::uint8_t> rows,
+                                          std::size_t row_width) const;
   static std::vector<std::uint32_t> fitted_rows(const std::vector<float>& targets, Random& random);
 
   Encoding encoding_;

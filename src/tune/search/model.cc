@@ -20,7 +20,8 @@
 // model of one half of a space does not lead to the other half.
 //
 // The place of a config in the order of other runs is a feature, where there are runs. The trees
-// then learn how far to follow them, even where they are wrong or the other way round.
+// then learn how far to follow them, even where they are wrong or the other way round. Trees
+// without the feature take their place while those predict better.
 //
 // `counters` has a fifth source. Among the configs that the mean expects to be fast, it takes the
 // config with the lowest bound from the predicted counters.

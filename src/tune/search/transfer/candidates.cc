@@ -18,6 +18,15 @@ constexpr std::size_t kFair = 20;
 constexpr double kUnknown = kSlowest / 2;
 // Of a dimension that changes nothing elsewhere, for it may here; 1 is the mean.
 constexpr double kMinImportance = 0.2;
+// Times above the cap differ by at most so much: they keep their order, and only that.
+constexpr double kAboveCap = 0.01, kFailedThere = kSlowest + kAboveCap;
+
+// A cap without ties. The best of a run may be many times faster than most, and its order has to
+// tell those apart, too.
+double capped(double log_time) {
+  if (log_time <= kSlowest) return log_time;
+  return kSlowest + kAboveCap * (1 - kSlowest / log_time);
+}
 
 void choose(const Space& space, const std::vector<PriorRun>& priors, Random& random,
             std::size_t at_most, TransferCandidates& chosen) {
@@ -69,13 +78,14 @@ std::vector<float> inherit(const TransferCandidates& chosen, const PriorRun& run
   std::vector<std::pair<std::size_t, float>> measured;
   double sum = 0;
   for (const auto& [index, time_ms] : run.times) {
-    const double log_time = std::min(kSlowest, std::log(time_ms / run.times.front().second));
+    const double log_time = capped(std::log(time_ms / run.times.front().second));
     sum += log_time;
     if (const auto at = position(index)) measured.emplace_back(*at, static_cast<float>(log_time));
   }
   for (const std::size_t index : run.failed) {
-    sum += kSlowest;
-    if (const auto at = position(index)) measured.emplace_back(*at, static_cast<float>(kSlowest));
+    sum += kFailedThere;
+    if (const auto at = position(index))
+      measured.emplace_back(*at, static_cast<float>(kFailedThere));
   }
   const std::size_t known = run.times.size() + run.failed.size();
   const double mean = sum / static_cast<double>(known);

@@ -11,13 +11,15 @@
 // - Then configs are drawn at random, until the pilot has passed or is refuted (rungs.h). Their
 //   best is asked for once the pilot has passed, and has to pass, too. A refuted one ends the
 //   trial. With a budget of 200 evaluations or more, only their best does: one slow config more is
-//   little then. A cold start draws as well, so the draws are no loss.
+//   little then. A cold start draws as well, so the draws are no loss. What failed in the other
+//   runs is drawn last: it mostly fails here, too, and anything that works is faster than it.
 // - What they praise next is judged together, against the draws (judge.h). The length of this part
 //   follows from the budget.
 // - Each run is judged separately by its order, and dropped separately.
 //
 // After a drop the search goes on cold, with all that was measured here. What dropped runs say is
-// only a feature of its model, which learns what it is worth: of runs that are turned round, much.
+// only a feature of its model, which learns what it is worth: of runs that are turned round, much,
+// of useless ones nothing (ensemble.h).
 // The Gaussian process of a search of few evaluations takes no features.
 //
 // Kept runs stay on trial. Once what they praise is no gain for long, the climb from the fastest
@@ -83,6 +85,7 @@ class Transfer : public Strategy {
     for (const PriorRun& run : request.priors) known += run.times.size() + run.failed.size();
     few_ = known < kFewKnown;
     random_.shuffle(to_draw_);
+    draw_last_what_failed(request.priors);
     for (const std::vector<float>& times : chosen_.known.inherited)
       runs_.push_back(order_of([&](std::size_t at) { return times[at]; }));
   }
@@ -186,6 +189,19 @@ class Transfer : public Strategy {
   double on_scale(std::optional<double> log_time) const {
     if (!std::isfinite(best_)) return kSlowest;
     return std::min(log_time.value_or(best_ + kSlowest), best_ + kSlowest);
+  }
+
+  // Configs that failed elsewhere and worked nowhere are drawn last. They mostly fail here, too,
+  // and everything is faster than they are: that is no test of what the runs say about speed.
+  void draw_last_what_failed(const std::vector<PriorRun>& priors) {
+    std::unordered_set<std::size_t> worked, failed;
+    for (const PriorRun& run : priors) {
+      for (const auto& [index, time_ms] : run.times) worked.insert(index);
+      failed.insert(run.failed.begin(), run.failed.end());
+    }
+    std::stable_partition(to_draw_.begin(), to_draw_.end(), [&](std::size_t index) {
+      return failed.contains(index) && !worked.contains(index);
+    });
   }
 
   // Until a rung has passed, nothing speaks for the runs: only draws are made.

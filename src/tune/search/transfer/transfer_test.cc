@@ -117,6 +117,40 @@ TEST_F(Transfer, ThePilotIsNoAccident) {
   }
 }
 
+// The best of a run may be many times faster than nearly all others. Good is still what is near the
+// front of their order.
+TEST_F(Transfer, ThePilotIsGoodByOrderWhereTheirBestIsFarAhead) {
+  PriorRun run = run_of(space_, 0);
+  std::vector<std::size_t> place(space_.size());
+  for (std::size_t at = 0; at < run.times.size(); ++at) {
+    place[run.times[at].first] = at;
+    if (at > 0) run.times[at].second *= 100;
+  }
+  for (std::uint64_t seed = 1; seed <= 20; ++seed)
+    EXPECT_LT(place[*make({run}, seed)->ask()], space_.size() * 16 / 100) << seed;
+}
+
+// Everything is faster than what fails. That they know what fails says nothing of their order.
+TEST_F(Transfer, FailuresThatRunsKnowAreNoTestOfThem) {
+  const auto fails = [](std::size_t index) { return index % 5 < 2; };
+  PriorRun run = turned_round(run_of(space_, 0));
+  std::erase_if(run.times, [&](const auto& one) { return fails(one.first); });
+  for (std::size_t index = 0; index < space_.size(); ++index)
+    if (fails(index)) run.failed.push_back(index);
+  std::size_t dropped = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const auto strategy = make({run}, seed);
+    for (int i = 0; i < 8; ++i) {
+      const std::size_t index = *strategy->ask();
+      Outcome outcome{std::nullopt, 1};
+      if (!fails(index)) outcome.time_ms = time_of(space_, index, 0);
+      strategy->tell(index, outcome);
+    }
+    dropped += strategy->transfer()->state == TransferOutcome::State::kDropped;
+  }
+  EXPECT_GE(dropped, 18u);
+}
+
 // A search of few evaluations goes on as one that never knew them. In a longer one the model has
 // what they say as a feature.
 TEST_F(Transfer, DroppedRunsAreNoMoreThanAFeature) {
