@@ -166,8 +166,9 @@ class Attention {
     // Fused kernels that take a bias are slow where their tiles are not full.
     const bool slow = filled < 1 && adds_bias(chain, scores);
     const Interval3 fused = {slow ? each : std::min(each, after(kFlashCompute.low)),
-                             std::min(each, after(kFlashCompute.mid)),
-                             std::min(each, after(kFlashCompute.high))};
+                             slow ? std::min(each, 0.5 * (each + after(kFlashCompute.mid)))
+                                  : std::min(each, after(kFlashCompute.mid)),
+                             std::min(each, after(slow ? kFlashCompute.mid : kFlashCompute.high))};
     become(facts, chain, fused, 1, out);
     name_kernels(facts, chain.rows, out);
     total_ += in_one_unit(facts, chain.ns);

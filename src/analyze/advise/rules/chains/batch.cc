@@ -137,6 +137,19 @@ class Batch {
     return out;
   }
 
+  // Memsets between the launches, such as those of a library's workspace: one round's stay.
+  void drop_sets(const Chain& chain, double rounds, Intervention& out) const {
+    const auto& activities = walk_.facts().profile->timeline.activities;
+    Launches sets;
+    for (const Launches& group : chain.groups)
+      for (std::uint32_t i = group.front() + 1; i < group.back(); ++i)
+        if (activities[i].kind == ActivityKind::kSet && !walk_.taken(i) &&
+            activities[i].stream == walk_.at(group.front()).stream &&
+            activities[i].process == walk_.at(group.front()).process)
+          sets.push_back(i);
+    const double gone = 1 - 1 / rounds;
+    if (!sets.empty()) remove_launches(walk_, sets, {0.5 * gone, gone, gone}, out);
+  }
   void drop_slicing(const Chain& chain, Intervention& out) const {
     edit::ScaleHost slicing{{0.5, 0.1, 0}, slicing_before(chain), kNone};
     if (!slicing.when.empty()) out.change.edits.emplace_back(std::move(slicing));
@@ -226,6 +239,7 @@ class Batch {
     Intervention out = from_remedy(kBatch);
     become(walk_.facts(), chain, after, static_cast<double>(period), out);
     drop_slicing(chain, out);
+    drop_sets(chain, rounds, out);
     name_kernels(walk_.facts(),
                  {chain.rows.begin(), chain.rows.begin() + static_cast<std::ptrdiff_t>(period)},
                  out);
