@@ -106,6 +106,84 @@ TEST(Convolutions, HaveAnEpilogueToo) {
   EXPECT_EQ(find(advice_of("n=1605632,inputs=1"), "fuse_epilogue"), nullptr);
 }
 
+// Patches that a program writes out for its product; of a caller's kernel with another name, none.
+TEST(Copies, PatchesForAProductGo) {
+  const auto advice_of = [](const char* name) {
+    return Program()
+        .steps(kSteps,
+               [name](Program& program) {
+                 for (int image = 0; image < 16; ++image)
+                   program.kernel(advised_row(name, "aten::im2col", "", "f16"), 8'000);
+                 program.kernel(product("B=16,M=128,N=4096,K=576"), 72'000);
+               })
+        .advice();
+  };
+  EXPECT_NEAR(
+      share_of(advice_of("void at::native::im2col_kernel<c10::Half>()"), "remove_copies").mid,
+      0.95 * 128 / 200, 0.02);
+  EXPECT_EQ(find(advice_of("void patches_kernel<c10::Half>()"), "remove_copies"), nullptr);
+}
+
+KernelRow rows_by_block(const char* shape, std::uint32_t rows) {
+  KernelRow row = advised_row("void at::native::vectorized_gather_kernel<16, long>(char*)",
+                              "aten::gather", shape, "f16");
+  row.launch.grid = {rows, 1, 1};
+  return row;
+}
+
+// An index for each element is that of its row, repeated: a row has a block.
+TEST(Copies, AnArrayInAnotherOrderIsACopy) {
+  const auto advice_of = [](const char* shape, std::uint32_t rows) {
+    return Program()
+        .steps(kSteps,
+               [&](Program& program) { program.kernel(rows_by_block(shape, rows), 200'000); })
+        .advice();
+  };
+  constexpr const char* kAll = "indices=16777216,cols=1,rows=16777216";
+  EXPECT_NEAR(share_of(advice_of(kAll, 32), "remove_copies").mid, 0.75, 0.02);
+  EXPECT_EQ(find(advice_of(kAll, 16'777'216), "remove_copies"), nullptr);
+  EXPECT_EQ(find(advice_of("indices=8388608,cols=1,rows=16777216", 16), "remove_copies"), nullptr);
+}
+
+// A block for each row takes its time in any order: of seven measured pairs none gained by an
+// order.
+TEST(Copies, RowsByBlockAreAsSlowInAnyOrder) {
+  const auto advice_of = [](const char* name) {
+    KernelRow row = rows_by_block("indices=16777216,cols=1,rows=16777216", 16'777'216);
+    row.name = name;
+    return Program()
+        .steps(kSteps, [&](Program& program) { program.kernel(row, 2'500'000); })
+        .advice();
+  };
+  EXPECT_EQ(find(advice_of("void at::native::vectorized_gather_kernel<16, long>(char*)"),
+                 "local_gathers"),
+            nullptr);
+  EXPECT_NE(find(advice_of("void at::native::_scatter_gather_elementwise_kernel<128, 8>()"),
+                 "local_gathers"),
+            nullptr);
+}
+
+// A stencil by rolls: each copy is read by the sum behind it.
+TEST(Copies, RollsAreFusedWithTheirReaders) {
+  const auto advice_of = [](const char* name) {
+    return Program()
+        .steps(kSteps,
+               [name](Program& program) {
+                 for (int side = 0; side < 4; ++side) {
+                   program.kernel(advised_row(name, "aten::roll", "n=16777216,inputs=1", "f32"),
+                                  60'000);
+                   program.kernel(functor("Add", "n=16777216,inputs=2"), 60'000);
+                 }
+                 program.kernel(functor("Mul", "n=16777216,inputs=1"), 40'000);
+               })
+        .advice();
+  };
+  EXPECT_GT(share_of(advice_of("void roll_cuda_kernel<float>(float const*)"), "fuse_pointwise").mid,
+            0.7);
+  EXPECT_LT(share_of(advice_of("void flip_of_a_caller<float>(float const*)"), "fuse_pointwise").mid,
+            0.5);
+}
+
 TEST(Fills, OfKernelsCountAsWell) {
   const auto advice_of = [](double ns) {
     return Program()

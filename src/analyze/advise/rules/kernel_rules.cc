@@ -17,6 +17,14 @@
 namespace purlin::analyze {
 namespace {
 
+// A depthwise convolution has no product of matrices for the tensor cores.
+bool by_channel(const KernelStat& kernel) {
+  Problem problem;
+  problem.dimensions = dimensions_from_text(kernel.shape);
+  return kernel.name.op_class == "conv" && problem["groups"] > 1 &&
+         problem["groups"] == problem["C"];
+}
+
 constexpr double kDiminishing = 0.60;                    // of its roof: above it tuning pays little
 constexpr double kExcessTraffic = 1.5;                   // moved against what must be moved
 constexpr double kWideRequest = 16, kNarrowRequest = 4;  // sectors: 16 and 4 bytes a thread
@@ -129,7 +137,7 @@ class KernelRules {
       tensor_cores_by_name(row);
       return;
     }
-    if (kernel.roof.tensor_cores_idle) return tensor_cores(row);
+    if (kernel.roof.tensor_cores_idle && !by_channel(kernel)) return tensor_cores(row);
     switch (kernel.roof.bound) {
       case Bound::kMemory:
         return memory(row);

@@ -18,11 +18,12 @@ struct Rule {
 std::span<const Rule* const> playbook();
 void add_playbook(const Facts& facts, Advice& advice);
 
-extern const Remedy kReduceRemedy;  // of two rules
+extern const Remedy kReduceRemedy;  // of several rules
 
 extern const Rule kAttentionRule, kOptimizerRule, kRecomputeRule, kReduceRule, kReuseRule,
     kBatchRule, kCastRule, kEpilogueRule, kFusionRule, kLayoutRule, kAlignRule, kGatherRule,
     kGridRule, kQuantizeRule, kDoubleRule, kShortenRule, kAllocationRule, kRoundTripRule,
-    kPersistentRule, kCounterRule, kCompileRule, kTableRule, kAtomicsRule, kDropoutRule;
+    kPersistentRule, kCounterRule, kCompileRule, kTableRule, kAtomicsRule, kDropoutRule,
+    kBroadcastRule;
 
 }  // namespace purlin::analyze

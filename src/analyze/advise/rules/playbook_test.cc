@@ -44,6 +44,20 @@ TEST(Playbook, AttentionInThreeKernelsIsOne) {
                              .advice();
   const double outer = 4 * 2 * 16384.0 * 64 * 32 / (0.92 * kBandwidth) * 1e9 / 0.25;
   EXPECT_NEAR(share_of(windows, "flash_attention").mid, 1 - outer / 1.2e6, 0.02);
+  // With a bias of fewer elements, the fused kernel may be as slow.
+  const Advice biased =
+      Program()
+          .steps(kSteps,
+                 [](Program& program) {
+                   program.kernel(product("B=16384,M=64,N=64,K=32"), 400'000);
+                   program.kernel(functor("Add", "n=67108864,inputs=2,in=67141632", "bf16"),
+                                  400'000);
+                   program.kernel(softmax("rows=1048576,cols=64"), 400'000);
+                   program.kernel(product("B=16384,M=64,N=32,K=64"), 400'000);
+                 })
+          .advice();
+  EXPECT_LE(share_of(biased, "flash_attention").low, 0);
+  EXPECT_NEAR(share_of(biased, "flash_attention").mid, 0.5 * (1 - outer / 1.6e6), 0.02);
   // The softmax of a classifier lies between two products as well, over the model's width.
   const Advice classifier = Program()
                                 .steps(kSteps,

@@ -123,6 +123,16 @@ class Attention {
     return touch.holds(scores) && touch.n != scores && !walk_.taken(activity);
   }
 
+  // A bias or mask of fewer elements than the scores, broadcast to them.
+  bool adds_bias(const Chain& chain, double scores) const {
+    return std::any_of(chain.rows.begin(), chain.rows.end(), [&](std::uint32_t row) {
+      const Touch& touch = walk_.row_touch(row);
+      const double read = touch.in_size > 0 ? touch.read / touch.in_size : 0;
+      return touch.kind == TouchKind::kPointwise && touch.n == scores && read > scores &&
+             read < 2 * scores;
+    });
+  }
+
   void estimate(const Chain& chain, Intervention& out) {
     const Facts& facts = walk_.facts();
     double flops = 0, scores = 0, bytes = 0, outer = 0;
@@ -153,9 +163,12 @@ class Attention {
       return roof_ns(peaks, work, outer, compute * filled, facts.targets.memory * filled);
     };
     const double each = chain.each_ns();
-    const Interval3 fused = {std::min(each, after(kFlashCompute.low)),
-                             std::min(each, after(kFlashCompute.mid)),
-                             std::min(each, after(kFlashCompute.high))};
+    // Fused kernels that take a bias are slow where their tiles are not full.
+    const bool slow = filled < 1 && adds_bias(chain, scores);
+    const Interval3 fused = {slow ? each : std::min(each, after(kFlashCompute.low)),
+                             slow ? std::min(each, 0.5 * (each + after(kFlashCompute.mid)))
+                                  : std::min(each, after(kFlashCompute.mid)),
+                             std::min(each, after(slow ? kFlashCompute.mid : kFlashCompute.high))};
     become(facts, chain, fused, 1, out);
     name_kernels(facts, chain.rows, out);
     total_ += in_one_unit(facts, chain.ns);

@@ -8,6 +8,7 @@
 #include "analyze/text/layout.h"
 #include "analyze/timeline/intervals.h"
 #include "base/text.h"
+#include "model/device/gpu_table.h"
 
 #include <fmt/format.h>
 
@@ -30,16 +31,34 @@ constexpr Remedy kBatch = {
     "application",
     "the same matrix for many vectors: stack the vectors and multiply once|"
     "different matrices: concatenate them into one|"
-    "PyTorch: torch.bmm or torch.func.vmap; for different sizes torch._grouped_mm|"
+    "PyTorch: torch.bmm or torch.func.vmap; for different sizes torch._grouped_mm; torch.linalg "
+    "takes a batch of matrices|"
     "CUDA: batched or grouped GEMM (cuBLASLt, CUTLASS)",
     ""};
 
 constexpr std::string_view kSlicing[] = {"aten::unbind", "aten::split", "aten::chunk"};
+constexpr std::string_view kTaking[] = {"aten::unbind", "aten::split", "aten::chunk",
+                                        "aten::select"};
 constexpr std::size_t kFewest = 4;
 constexpr double kSmallProduct = 30'000;  // ns
 constexpr double kUnsizedRound = 0.3;     // of a round's time, where the sizes are not known
 constexpr double kVectors = 16;           // rows that still count as vectors
 constexpr std::size_t kManyAlike = 8;     // vectors in a row: rarely of different matrices
+constexpr std::string_view kFactorising[] = {"aten::linalg_", "aten::_linalg_", "aten::cholesky",
+                                             "aten::geqrf",   "aten::ormqr",    "aten::lu_"};
+// Ops that prepare the input of a factorisation, or clear half of its result.
+constexpr std::string_view kAroundFactors[] = {"aten::copy_", "aten::tril_", "aten::triu_",
+                                               "aten::fill_", "aten::zero_"};
+constexpr double kBlocksBeside = 4;  // small blocks that a unit runs at once
+
+bool factorises(const KernelStat& kernel) {
+  return std::any_of(std::begin(kFactorising), std::end(kFactorising),
+                     [&](std::string_view begin) { return starts_with(kernel.op, begin); });
+}
+bool around_factors(const KernelStat& kernel) {
+  return factorises(kernel) || std::find(std::begin(kAroundFactors), std::end(kAroundFactors),
+                                         kernel.op) != std::end(kAroundFactors);
+}
 
 class Batch {
  public:
@@ -57,7 +76,8 @@ class Batch {
     }
     for (const Chain* chain : chains_.all()) estimate(*chain);
     for (const Loop& loop : find_loops(walk_.facts()))
-      if (loop.period > 1 && has_small_products(loop) && rounds_are_independent(walk_, loop)) {
+      if (loop.period > 1 && (factorises_slices(loop) ||
+                              (has_small_products(loop) && rounds_are_independent(walk_, loop)))) {
         rounds_.add(loop.launches);
         periods_[loop.launches.size()] = loop.period;
       }
@@ -77,6 +97,23 @@ class Batch {
     return std::any_of(loop.launches.begin(),
                        loop.launches.begin() + static_cast<std::ptrdiff_t>(loop.period),
                        [&](std::uint32_t one) { return small(one); });
+  }
+  // Matrices that the host takes from a batch and factorises one by one.
+  bool factorises_slices(const Loop& loop) const {
+    const auto end = loop.launches.begin() + static_cast<std::ptrdiff_t>(loop.period);
+    const auto all = [&](const auto& what) {
+      return std::all_of(loop.launches.begin(), end,
+                         [&](std::uint32_t one) { return what(walk_.stat(one)); });
+    };
+    const auto small = [](const KernelStat& one) { return one.duration.mean_ns() < kSmallProduct; };
+    if (!all(around_factors) || !all(small) ||
+        std::none_of(loop.launches.begin(), end,
+                     [&](std::uint32_t one) { return factorises(walk_.stat(one)); }))
+      return false;
+    const auto& names = walk_.facts().profile->timeline.names;
+    return std::any_of(std::begin(kTaking), std::end(kTaking), [&](std::string_view name) {
+      return std::find(names.begin(), names.end(), name) != names.end();
+    });
   }
   void keep(std::span<const std::uint32_t> group) {
     walk_.take(group);
@@ -100,6 +137,23 @@ class Batch {
     return out;
   }
 
+  // Memsets between the launches, such as those of a library's workspace: one round's stay.
+  void drop_sets(const Chain& chain, double rounds, Intervention& out) const {
+    const auto& activities = walk_.facts().profile->timeline.activities;
+    Launches sets;
+    for (const Launches& group : chain.groups)
+      for (std::uint32_t i = group.front() + 1; i < group.back(); ++i)
+        if (activities[i].kind == ActivityKind::kSet && !walk_.taken(i) &&
+            activities[i].stream == walk_.at(group.front()).stream &&
+            activities[i].process == walk_.at(group.front()).process)
+          sets.push_back(i);
+    const double gone = 1 - 1 / rounds;
+    if (!sets.empty()) remove_launches(walk_, sets, {0.5 * gone, gone, gone}, out);
+  }
+  void drop_slicing(const Chain& chain, Intervention& out) const {
+    edit::ScaleHost slicing{{0.5, 0.1, 0}, slicing_before(chain), kNone};
+    if (!slicing.when.empty()) out.change.edits.emplace_back(std::move(slicing));
+  }
   void estimate(const Chain& chain) {
     const Facts& facts = walk_.facts();
     const Touch& touch = walk_.row_touch(chain.rows.front());
@@ -125,8 +179,7 @@ class Batch {
     if (dependent) batched = {each, 0.5 * (each + batched.mid), batched.high};
     Intervention out = from_remedy(kBatch);
     become(facts, chain, batched, 1, out);
-    edit::ScaleHost slicing{{0.5, 0.1, 0}, slicing_before(chain), kNone};
-    if (!slicing.when.empty()) out.change.edits.emplace_back(std::move(slicing));
+    drop_slicing(chain, out);
     name_kernel(kernel, out);
     out.evidence.push_back(
         {"equal products in a row, no other kernel between them",
@@ -163,6 +216,12 @@ class Batch {
     const KernelStat& kernel = facts.rows.kernels[facts.row_of[chain.rows[at]]];
     const double ns = kernel.duration.mean_ns();
     const Peaks peaks = peaks_of(facts, kernel, kernel.dtype);
+    const auto& devices = facts.profile->environment.devices;
+    const double units = devices.empty() ? 0 : static_cast<double>(units_of(devices.front()));
+    if (factorises(kernel) && units > 0) {  // its few blocks leave room for those of others
+      const auto blocks = static_cast<double>(kernel.launch.blocks());
+      return ns * std::max(1.0, rounds * blocks / (units * kBlocksBeside * compute));
+    }
     if (touch.bytes() <= 0 || peaks.bandwidth <= 0) return ns * (1 + kUnsizedRound * (rounds - 1));
     const double flops = touch.kind == TouchKind::kProduct ? touch.flops() : 0;
     return std::clamp(roof_ns(peaks, rounds * flops, rounds * touch.bytes(), compute, memory), ns,
@@ -179,12 +238,14 @@ class Batch {
                                 batched(chain, i, rounds, 0.7, 0.9)};
     Intervention out = from_remedy(kBatch);
     become(walk_.facts(), chain, after, static_cast<double>(period), out);
+    drop_slicing(chain, out);
+    drop_sets(chain, rounds, out);
     name_kernels(walk_.facts(),
                  {chain.rows.begin(), chain.rows.begin() + static_cast<std::ptrdiff_t>(period)},
                  out);
     out.evidence.push_back(
-        {"rounds of equal kernels with small products, none of which reads what an earlier one "
-         "made",
+        {"rounds of equal kernels with small products or factors, none of which reads what an "
+         "earlier one made",
          fmt::format("{:.0f} rounds of {}, {} together, {}", rounds,
                      counted(static_cast<double>(period), "launch"), short_ns(chain.each_ns()),
                      counted(chain.count(), "time")),

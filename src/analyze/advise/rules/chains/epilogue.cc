@@ -29,6 +29,18 @@ constexpr Remedy kEpilogue = {
     "cuBLASLt: CUBLASLT_EPILOGUE_RELU_BIAS, _GELU_BIAS; CUTLASS: epilogue visitor trees",
     "rounding may differ where the product's result was stored in 16 bits"};
 
+constexpr RemedyCase kFold = {
+    "Fold the batch norms into the convolutions", "hours",
+    "PyTorch: torch.nn.utils.fuse_conv_bn_eval(conv, norm), or torch.fx.experimental.optimization."
+    "fuse, once before inference|"
+    "scale the filters by weight / sqrt(variance + eps), put the rest into the bias",
+    "for inference only: training needs the statistics of each batch"};
+
+// Of the norm's time: PyTorch adds the bias by another kernel, a library's epilogue by none.
+constexpr Interval3 kBiasInstead = {1.2, 0.7, 0};
+constexpr double kLaunchesFolded = 2;
+constexpr std::size_t kMostHelpers = 3;    // kernels that prepare a norm's statistics
+constexpr double kFewStatistics = 65'536;  // elements
 constexpr std::size_t kMostFused = 4;
 // The time of the product with its epilogue: another variant may be chosen for it.
 constexpr Interval3 kProductAfter = {1.2, 1.06, 0.97};
@@ -39,11 +51,16 @@ struct EpilogueBytes {
 
 class Epilogue {
  public:
-  Epilogue(Walk& walk, Advice& advice) : walk_(walk), advice_(advice), chains_(walk) {}
+  Epilogue(Walk& walk, Advice& advice)
+      : walk_(walk), advice_(advice), chains_(walk), folded_(walk) {}
 
   void run() {
     for (const Launches& run : walk_.runs())
-      for (std::size_t i = 0; i + 1 < run.size(); ++i) behind(run, i);
+      for (std::size_t i = 0; i + 1 < run.size(); ++i) {
+        norm_behind(run, i);
+        behind(run, i);
+      }
+    fold();
     Intervention out = from_remedy(kEpilogue);
     for (const Chain* chain : chains_.all()) estimate(*chain, out);
     if (out.evidence.empty()) return;
@@ -56,6 +73,66 @@ class Epilogue {
   }
 
  private:
+  // The norm of a convolution's result by statistics that are known: of inference.
+  void norm_behind(const Launches& run, std::size_t at) {
+    if (walk_.stat(run[at]).name.op_class != "conv" || walk_.taken(run[at]) || walk_.trains())
+      return;
+    const double n = walk_.touch(run[at]).n;
+    for (std::size_t i = at + 1; i < run.size() && i <= at + 1 + kMostHelpers; ++i) {
+      const KernelStat& kernel = walk_.stat(run[i]);
+      const Touch& touch = walk_.touch(run[i]);
+      if (walk_.taken(run[i])) return;
+      if (normalises_only(kernel) && touch.n == n) {
+        const std::span<const std::uint32_t> group{run.data() + at, i + 1 - at};
+        walk_.take(group);
+        folded_.add(group);
+        return;
+      }
+      const bool helper = kernel.name.full.find("batch_norm_calc_invstd") != std::string::npos ||
+                          (touch.light() && touch.n <= kFewStatistics);
+      if (!helper) return;
+    }
+  }
+  static bool normalises_only(const KernelStat& kernel) {
+    const std::string& name = kernel.name.full;
+    return name.find("batch_norm_transform_input") != std::string::npos ||
+           name.find("batch_norm_elemt") != std::string::npos ||
+           name.find("bn_fw_inf") != std::string::npos;
+  }
+  void fold() {
+    Intervention out = from_remedy(kEpilogue, kFold);
+    const Facts& facts = walk_.facts();
+    double norms = 0, all = 0;
+    for (const Chain* chain : folded_.all()) {
+      double one = 0, norm = 0;
+      for (const Launches& group : chain->groups) {
+        one += walk_.duration(group.front());
+        norm += walk_.duration(group.back());
+        all += static_cast<double>(group.size() - 1);
+      }
+      norms += chain->ns - one;
+      const auto after = [&](double bias) {
+        return std::min(chain->each_ns(), (one + bias * norm) / chain->count());
+      };
+      become(facts, *chain,
+             {after(kBiasInstead.low), after(kBiasInstead.mid), after(kBiasInstead.high)},
+             kLaunchesFolded, out);
+      name_kernels(facts, chain->rows, out);
+    }
+    if (norms <= 0) return;
+    out.evidence.push_back(
+        {"batch norms of inference behind convolutions, with what prepares them",
+         fmt::format("{}{}, {}", counted(in_one_unit(facts, all), "launch"), a_unit(facts),
+                     of_total(in_one_unit(facts, norms), facts.unit.baseline_ns.mid)),
+         "kernel name"});
+    out.assumptions.push_back(
+        fmt::format("a kernel that adds the bias takes {:.1f} to {:.1f} of the norm's time; no "
+                    "other kernel reads the convolution's result",
+                    kBiasInstead.high, kBiasInstead.low));
+    out.confidence = "B";
+    advice_.interventions.push_back(std::move(out));
+  }
+
   void behind(const Launches& run, std::size_t at) {
     const Touch& product = walk_.touch(run[at]);
     if (!product.multiplies() || walk_.taken(run[at])) return;
@@ -143,7 +220,7 @@ class Epilogue {
 
   Walk& walk_;
   Advice& advice_;
-  Chains chains_;
+  Chains chains_, folded_;
 };
 
 }  // namespace

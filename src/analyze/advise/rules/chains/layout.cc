@@ -37,6 +37,7 @@ constexpr Interval3 kConvolutionGain = {0, 0.15, 0.4};
 constexpr Interval3 kNormReaches = {0.3, 0.5, 0.8}, kNormUnknown = {0, 0.3, 0.7};
 // In training, gradients of weights and norms may convert again, and norms may be slower.
 constexpr Interval3 kGone = {0.4, 1, 1}, kGoneTraining = {0, 0.5, 1};
+constexpr Interval3 kUnfoldedGone = {0.7, 0.95, 1}, kReorderedGone = {0, 0.75, 1};
 constexpr std::size_t kExamples = 3;
 constexpr const char* kNotRecorded =
     "the profile does not record which of them the program needs: the low estimate keeps most";
@@ -63,8 +64,16 @@ bool reorders(const KernelStat& kernel) {
   if (kernel.name.op_class != "embedding") return false;
   Problem problem;
   problem.dimensions = dimensions_from_text(kernel.shape);
-  return problem["indices"] > 0 && problem["indices"] == problem["rows"] &&
-         problem["cols"] >= kLongRow;
+  if (problem["indices"] <= 0 || problem["indices"] != problem["rows"]) return false;
+  // An index for each element repeats that of its row: a row has a block, or some.
+  const bool by_block = kernel.name.full.find("vectorized_gather_kernel") != std::string::npos;
+  const std::int64_t rows = by_block && problem["cols"] == 1 ? kernel.launch.grid[0] : 0;
+  return rows > 0 ? problem["rows"] / rows >= kLongRow : problem["cols"] >= kLongRow;
+}
+
+// Patches of images written out for a product: a convolution reads them from the images.
+bool unfolds(const KernelStat& kernel) {
+  return kernel.name.full.find("im2col") != std::string::npos;
 }
 
 // A depthwise convolution of cuDNN or PyTorch, channel by channel.
@@ -99,19 +108,29 @@ class Layouts {
     else if (!in_planes_.empty())
       planes();
     within_device();
-    if (!clones_.empty() || !casts_.empty() || !within_.empty()) copies();
+    for (const Launches* work : {&unfolded_, &reordered_, &clones_, &casts_, &within_})
+      if (!work->empty()) return copies();
   }
 
  private:
   void place(std::uint32_t activity) {
     const KernelStat& kernel = walk_.stat(activity);
     const std::string_view c = kernel.name.op_class;
+    if (unfolds(kernel)) {
+      if (!walk_.taken(activity)) unfolded_.push_back(activity);
+      return;
+    }
     if (c == "conv") convolutions_ += walk_.duration(activity);
     if (c == "conv" && over_planes(kernel)) in_planes_.push_back(activity);
     if (c != "conv" && !in_planes_.empty() && general(kernel)) slow_.push_back(activity);
-    const bool copy = c == "copy" || c == "layout" || reorders(kernel);
+    if (reorders(kernel)) {
+      if (!walk_.taken(activity)) reordered_.push_back(activity);
+      return;
+    }
+    const bool copy = c == "copy" || c == "layout";
     const Touch& touch = walk_.touch(activity);
-    const bool clone = copy && touch.kind == TouchKind::kPointwise && touch.read == touch.written;
+    const bool clone =
+        copy && c != "layout" && touch.kind == TouchKind::kPointwise && touch.read == touch.written;
     // A clone may go also where a fusion would take it along.
     if (walk_.taken(activity) && !(clone && !between_layouts(kernel))) return;
     if (walk_.taken(activity)) in_chains_ += walk_.duration(activity);
@@ -242,6 +261,18 @@ class Layouts {
 
   void copies() {
     Intervention out = from_remedy(kLayout[1]);
+    if (!unfolded_.empty()) {
+      remove_launches(walk_, unfolded_, kUnfoldedGone, out);
+      out.how.emplace_back("PyTorch: F.conv2d for F.unfold and a product of the patches");
+      out.evidence.push_back(
+          {"patches of images written out for a product", time_of(unfolded_), "kernel name"});
+    }
+    if (!reordered_.empty()) {
+      remove_launches(walk_, reordered_, kReorderedGone, out);
+      out.how.emplace_back("caches: keep the order as indices, and leave it where it is the same");
+      out.evidence.push_back(
+          {"whole arrays copied in another order", time_of(reordered_), "shapes"});
+    }
     if (!clones_.empty()) {
       remove_launches(walk_, clones_, {0.5, 0.95, 1}, out);
       out.evidence.push_back({"copies within one type", time_of(clones_), "kernel name"});
@@ -256,7 +287,7 @@ class Layouts {
           {"memcpys from the device to itself", time_of(within_) + rate_of_copies(), "timeline"});
     }
     std::size_t shown = 0;
-    for (const Launches* work : {&clones_, &casts_})
+    for (const Launches* work : {&unfolded_, &reordered_, &clones_, &casts_})
       for (const std::uint32_t activity : *work) {
         const std::size_t known = out.kernels.size();
         name_kernel(walk_.stat(activity), out);
@@ -264,7 +295,9 @@ class Layouts {
           out.evidence.push_back({"one of them", problem_text(walk_.stat(activity)), "shapes"});
       }
     out.assumptions.emplace_back(kNotRecorded);
-    const double all = walk_.duration(clones_) + walk_.duration(casts_) + walk_.duration(within_);
+    double all = 0;
+    for (const Launches* work : {&unfolded_, &reordered_, &clones_, &casts_, &within_})
+      all += walk_.duration(*work);
     if (2 * in_chains_ > all) {
       out.alternative = true;
       out.assumptions.emplace_back("a fusion of the kernels around them saves the same time");
@@ -275,7 +308,7 @@ class Layouts {
 
   Walk& walk_;
   Advice& advice_;
-  Launches conversions_, clones_, casts_, within_;
+  Launches conversions_, clones_, casts_, within_, unfolded_, reordered_;
   Launches in_planes_, slow_;
   double convolutions_ = 0, within_bytes_ = 0;
   double in_chains_ = 0;  // ns of the clones that another rule has taken

@@ -64,6 +64,21 @@ std::string selection_between(const Timeline& timeline, const Activity& a, const
   return "";
 }
 
+// The same between a call and the next launch, copy or wait of its thread.
+std::string selection_behind(const Timeline& timeline, const Activity& a) {
+  if (a.call >= timeline.calls.size()) return "";
+  const Call& from = timeline.calls[a.call];
+  Activity next;
+  for (std::uint32_t i = a.call + 1; i < timeline.calls.size(); ++i) {
+    const Call& to = timeline.calls[i];
+    if (to.thread != from.thread || to.process != from.process || to.start_ns < end_of(from))
+      continue;
+    next.call = i;
+    return selection_between(timeline, a, next);
+  }
+  return "";
+}
+
 // Of a launch that selects rows of a product: "indices=8,cols=32000,rows=4096" of
 // aten::index_select. 0 where it does not, or selects along the other extent.
 double rows_selected(const Touch& product, const KernelStat& selection) {
@@ -87,8 +102,8 @@ class Reduce {
 
   void run() {
     for (const Launches& run : walk_.runs())
-      for (std::size_t i = 0; i + 1 < run.size(); ++i) {
-        look_at(run, i);
+      for (std::size_t i = 0; i < run.size(); ++i) {
+        if (i + 1 < run.size()) look_at(run, i);
         sorts(run, i);
       }
     for (const Chain* chain : chains_.all()) estimate(*chain);
@@ -136,11 +151,20 @@ class Reduce {
   }
   // All kernels of a sort, of whose result a selection takes few elements.
   void sorts(const Launches& run, std::size_t last) {
-    if (!sorts(run[last]) || sorts(run[last + 1]) || walk_.taken(run[last])) return;
-    const Touch& reader = walk_.touch(run[last + 1]);
-    if (!reader.light() || reader.n > kFewKept) return;
-    const std::string op = selection_between(walk_.facts().profile->timeline, walk_.at(run[last]),
-                                             walk_.at(run[last + 1]));
+    if (!sorts(run[last]) || walk_.taken(run[last])) return;
+    const bool is_read = last + 1 < run.size();
+    if (is_read && sorts(run[last + 1])) return;
+    const Timeline& timeline = walk_.facts().profile->timeline;
+    std::string op;
+    double kept = 0;
+    if (is_read) {
+      const Touch& reader = walk_.touch(run[last + 1]);
+      if (!reader.light() || reader.n > kFewKept) return;
+      kept = reader.n;
+      op = selection_between(timeline, walk_.at(run[last]), walk_.at(run[last + 1]));
+    } else {  // no kernel of the step reads it: what the program takes of it is sliced on the host
+      op = selection_behind(timeline, walk_.at(run[last]));
+    }
     if (op.empty()) return;
     std::size_t first = last;
     while (first > 0 && sorts(run[first - 1])) --first;
@@ -148,7 +172,7 @@ class Reduce {
     sorts_.insert(sorts_.end(), run.begin() + static_cast<std::ptrdiff_t>(first),
                   run.begin() + static_cast<std::ptrdiff_t>(last) + 1);
     op_ = op;
-    kept_ = reader.n;
+    kept_ = kept;
   }
   void add_sorts() {
     const Facts& facts = walk_.facts();
@@ -162,8 +186,11 @@ class Reduce {
              a_unit(facts),
              of_total(in_one_unit(facts, walk_.duration(sorts_)), facts.unit.baseline_ns.mid)),
          "timeline"});
-    out.evidence.push_back({fmt::format("elements that the next kernel reads, after {}", op_),
-                            format_count(kept_), "shapes"});
+    if (kept_ > 0)
+      out.evidence.push_back({fmt::format("elements that the next kernel reads, after {}", op_),
+                              format_count(kept_), "shapes"});
+    else
+      out.evidence.push_back({"no kernel of the step reads the result whole", op_, "timeline"});
     out.assumptions.push_back(
         fmt::format("a selection takes {:.1f} to {:.1f} of the sort's time; no other kernel reads "
                     "the rest",

@@ -29,6 +29,23 @@ TEST(ReduceProblem, ASortOfWhichFewAreRead) {
   EXPECT_EQ(find(sorted_then("aten::slice", "n=4096000,inputs=1"), "reduce_problem"), nullptr);
 }
 
+// Nothing in the step reads the sorted array: the host takes a slice of it, or it does not.
+TEST(ReduceProblem, ASortAtTheEndOfAStep) {
+  const KernelRow sort = advised_row(
+      "void at_cuda_detail::cub::DeviceRadixSortOnesweepKernel<Policy>()", "aten::sort", "", "f16");
+  const auto advice_of = [&](const char* op) {
+    return Program()
+        .steps(kSteps,
+               [&](Program& program) {
+                 for (int pass = 0; pass < 4; ++pass) program.kernel(sort, 100'000);
+                 program.op(op);
+               })
+        .advice();
+  };
+  EXPECT_NEAR(share_of(advice_of("aten::slice"), "reduce_problem").mid, 0.7, 0.02);
+  EXPECT_EQ(find(advice_of("aten::view"), "reduce_problem"), nullptr);
+}
+
 Advice rows_taken_by(const char* op, const char* shape) {
   const KernelRow select =
       advised_row("void at::native::(anonymous namespace)::indexSelectLargeIndex<c10::BFloat16>()",

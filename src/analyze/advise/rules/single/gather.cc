@@ -33,7 +33,11 @@ constexpr double kIndexBytes = 8;
 constexpr double kLeast = 0.4;  // of the bandwidth, that rows reach
 constexpr std::string_view kByIndex[] = {"index", "gather", "scatter", "take", "embedding"};
 
+// PyTorch's kernel that gives each row a separate block: as slow in any order.
+constexpr std::string_view kByBlock = "vectorized_gather_kernel";
+
 bool by_index(const KernelStat& kernel) {
+  if (kernel.name.full.find(kByBlock) != std::string::npos) return false;
   if (kernel.name.op_class == "embedding") return true;
   for (const std::string_view word : kByIndex)
     if (kernel.op.find(word) != std::string::npos || kernel.name.brief.find(word) == 0) return true;

@@ -28,13 +28,19 @@ constexpr Remedy kQuantize = {
     "quantise ahead of time, accumulate in 32 bits",
     "numerics: compare accuracy on the task, layer by layer; keep sensitive layers in 16 bits"};
 
+constexpr RemedyCase kEightBits = {
+    "Trade precision for time: multiply in 8 bits", "days",
+    "PyTorch: FP8 by torch._scaled_mm, Transformer Engine, torchao, with a scale for each row|"
+    "accumulate in 32 bits; keep the first and the last layer in 16",
+    "numerics: the results change; compare accuracy on the task before it counts as a saving"};
+
 constexpr double kMostRows = 64, kMemoryUsed = 0.35, kComputeUsed = 0.5, kWeightsShare = 0.8;
 // Of the time: 8-bit weights with a poor kernel, with a good one, at the ratio of the bytes.
 constexpr Interval3 kShorter = {0.85, 0.60, 0.5}, kFaster = {0.85, 0.62, 0.5};
 
 void add_quantize(Walk& walk, Advice& advice) {
   const Facts& facts = walk.facts();
-  Intervention vectors = from_remedy(kQuantize), products = from_remedy(kQuantize);
+  Intervention vectors = from_remedy(kQuantize), products = from_remedy(kQuantize, kEightBits);
   for (std::size_t i = 0; i < facts.rows.kernels.size(); ++i) {
     const KernelStat& kernel = facts.rows.kernels[i];
     const Touch& touch = walk.report_touch(i);
