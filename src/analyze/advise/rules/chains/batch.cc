@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 namespace purlin::analyze {
 namespace {
@@ -34,7 +35,20 @@ constexpr Remedy kBatch = {
     "CUDA: batched or grouped GEMM (cuBLASLt, CUTLASS)",
     ""};
 
+constexpr RemedyCase kBatchSystems = {
+    "Factorise or solve the small systems in one launch", "hours",
+    "PyTorch: stack the matrices; torch.linalg works on the last two dimensions of a batch|"
+    "CUDA: cusolverDn…Batched, cublas…Batched|HIP: rocSOLVER's batched forms",
+    "the systems must be independent of one another"};
+
 constexpr std::string_view kSlicing[] = {"aten::unbind", "aten::split", "aten::chunk"};
+// Factorisations and solutions of small systems: their libraries have forms for many at once.
+constexpr std::string_view kSolving[] = {
+    "cholesky",  "linalg_qr",  "linalg_eig",       "linalg_svd", "linalg_inv",
+    "linalg_lu", "linalg_ldl", "linalg_solve",     "linalg_det", "linalg_slogdet",
+    "lu_solve",  "lstsq",      "triangular_solve", "geqrf",      "ormqr"};
+constexpr double kManySystems = 8;
+constexpr Interval3 kSystemsGone = {0.6, 0.9, 1};  // of all rounds but the first
 constexpr std::size_t kFewest = 4;
 constexpr double kSmallProduct = 30'000;  // ns
 constexpr double kUnsizedRound = 0.3;     // of a round's time, where the sizes are not known
@@ -62,6 +76,7 @@ class Batch {
         periods_[loop.launches.size()] = loop.period;
       }
     for (const Chain* chain : rounds_.all()) estimate_rounds(*chain);
+    systems();
   }
 
  private:
@@ -77,6 +92,50 @@ class Batch {
     return std::any_of(loop.launches.begin(),
                        loop.launches.begin() + static_cast<std::ptrdiff_t>(loop.period),
                        [&](std::uint32_t one) { return small(one); });
+  }
+  bool solves(const Loop& loop) const {
+    return std::any_of(
+        loop.launches.begin(), loop.launches.begin() + static_cast<std::ptrdiff_t>(loop.period),
+        [&](std::uint32_t one) {
+          const std::string_view op = walk_.stat(one).op;
+          return std::any_of(std::begin(kSolving), std::end(kSolving), [&](std::string_view word) {
+            return op.find(word) != std::string_view::npos;
+          });
+        });
+  }
+  // Copies and fills between two launches of one stream.
+  void add_copies(std::pair<std::uint32_t, std::uint32_t> ends, Launches& out) const {
+    const auto& activities = walk_.facts().profile->timeline.activities;
+    const Activity &first = activities[ends.first], &last = activities[ends.second];
+    for (std::uint32_t i = ends.first; i <= ends.second; ++i)
+      if (activities[i].kind != ActivityKind::kKernel && activities[i].stream == first.stream &&
+          activities[i].device == first.device && activities[i].start_ns <= last.start_ns)
+        out.push_back(i);
+  }
+  // One small system after the other: a batch needs one round for all of them.
+  void systems() {
+    const Facts& facts = walk_.facts();
+    Launches again;
+    double rounds = 0, loops = 0;
+    Intervention out = from_remedy(kBatch, kBatchSystems);
+    for (const Loop& loop : find_loops(facts)) {
+      if (loop.rounds() < kManySystems || !solves(loop)) continue;
+      const auto second = loop.launches.begin() + static_cast<std::ptrdiff_t>(loop.period);
+      again.insert(again.end(), second, loop.launches.end());
+      add_copies({*second, loop.launches.back()}, again);
+      for (auto one = loop.launches.begin(); one != second; ++one)
+        name_kernel(walk_.stat(*one), out);
+      rounds += loop.rounds();
+      loops += 1;
+    }
+    if (again.empty()) return;
+    remove_launches(walk_, again, kSystemsGone, out);
+    out.evidence.push_back({"rounds that factorise or solve one small system each",
+                            fmt::format("{:.0f}{}", rounds / loops, a_unit(facts)), "timeline"});
+    out.assumptions.emplace_back(
+        "the systems do not depend on one another; a batch takes as long as one to some of them");
+    out.confidence = "C";
+    advice_.interventions.push_back(std::move(out));
   }
   void keep(std::span<const std::uint32_t> group) {
     walk_.take(group);
