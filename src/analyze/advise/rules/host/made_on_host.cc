@@ -6,6 +6,7 @@
 #include "analyze/advise/rules/remedies.h"
 #include "analyze/text/layout.h"
 #include "analyze/timeline/host.h"
+#include "base/text.h"
 
 #include <fmt/format.h>
 

@@ -83,5 +83,48 @@ TEST(MadeOnHost, SmallTensorsSentOneByOneAreMadeOnce) {
   EXPECT_EQ(find(values(2), "keep_on_device"), nullptr);
 }
 
+// A step that the host paces: to set arrays to zero takes its time as well.
+TEST(MadeOnHost, FillsCountByTheirOpsWhereTheHostSetsThePace) {
+  const auto filled = [](const char* op) {
+    return Program()
+        .steps(kSteps,
+               [op](Program& program) {
+                 for (int i = 0; i < 4; ++i) {
+                   program.within(op, [](Program& inner) {
+                     inner.work(20'000).kernel(functor("Fill", "n=65536,inputs=0"), 1'000);
+                   });
+                   program.work(40'000).kernel(functor("Exp", "n=65536,inputs=1"), 2'000);
+                 }
+               })
+        .advice();
+  };
+  EXPECT_GT(share_of(filled("aten::zero_"), "remove_fills").mid, 0.1);
+  EXPECT_EQ(find(filled("aten::full"), "remove_fills"), nullptr);
+}
+
+// Few launches: most of the host's time is the optimizer's own, which a fused one has too.
+TEST(MadeOnHost, AnOptimizerOfFewLaunchesGainsLess) {
+  const auto low = [](int launches) {
+    return share_of(
+               Program()
+                   .steps(kSteps,
+                          [launches](Program& program) {
+                            const std::int64_t begin = program.host_now();
+                            for (int i = 0; i < launches; ++i)
+                              program.work(20'000).kernel(
+                                  advised_row("multi_tensor_apply_kernel", "aten::_foreach_mul_",
+                                              "n=65536,inputs=2,outputs=1", "f32"),
+                                  2'000);
+                            program.builder().range(RangeKind::kUser, "Optimizer.step#Adam.step",
+                                                    begin, program.host_now() - begin);
+                          })
+                   .advice(),
+               "fused_optimizer")
+        .low;
+  };
+  EXPECT_LT(low(8), low(40) - 0.2);
+  EXPECT_GT(low(40), 0.3);
+}
+
 }  // namespace
 }  // namespace purlin::analyze
