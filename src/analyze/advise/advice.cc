@@ -142,8 +142,9 @@ std::string reason_for_nothing(const Facts& facts, const Advice& advice) {
 }  // namespace
 
 double worth(const Intervention& one) {
+  constexpr double kOfAlternative = 0.25;  // what saves other time comes before
   const double factor = one.effort == "hours" ? 1 : one.effort == "days" ? 0.5 : 0.25;
-  return factor * (one.alternative ? 0.5 : 1) * one.saved_ns.mid;
+  return factor * (one.alternative ? kOfAlternative : 1) * one.saved_ns.mid;
 }
 
 std::string section_of(std::string_view remedy) {

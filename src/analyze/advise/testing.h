@@ -85,6 +85,22 @@ class Program {
     host_ += 600;
     return *this;
   }
+  // An op around the calls of the body.
+  template <class Body>
+  Program& within(const char* name, Body body) {
+    Timeline& timeline = builder_.profile.timeline;
+    const std::size_t first = timeline.calls.size();
+    const std::int64_t begin = host_;
+    host_ += 100;
+    body(*this);
+    host_ += 100;
+    builder_.op(name, begin, host_ - begin);
+    for (std::size_t i = first; i < timeline.calls.size(); ++i)
+      if (timeline.calls[i].op == kNone)
+        timeline.calls[i].op = static_cast<std::uint32_t>(timeline.ops.size() - 1);
+    host_ += 100;
+    return *this;
+  }
   Program& waiting_op(const char* name) {  // such as .item() on a tensor of the device
     op(name);
     Timeline& timeline = builder_.profile.timeline;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyze/advise/rules/pricing.h"
 
+#include "analyze/advise/rules/made.h"
 #include "analyze/text/layout.h"
 #include "analyze/timeline/host.h"
 #include "analyze/timeline/intervals.h"
@@ -143,8 +144,10 @@ void become(const Facts& facts, const Chain& chain, Interval3 after_ns, double l
 void scale_host(const Facts& facts, Interval3 factor, std::span<const Interval> without,
                 Change& change) {
   const HostFacts host(facts.profile->timeline);
+  const std::vector<Interval> made = times_of_work(long_work(facts, made_by_host(facts)));
   for (std::uint32_t process = 0; process < facts.profile->processes.size(); ++process) {
     std::vector<Interval> out_of(without.begin(), without.end());
+    out_of.insert(out_of.end(), made.begin(), made.end());
     for (const NamedInterval& one : host.process(process).loading) out_of.push_back(one.interval);
     std::sort(out_of.begin(), out_of.end(),
               [](const Interval& a, const Interval& b) { return a.begin < b.begin; });

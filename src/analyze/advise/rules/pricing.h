@@ -33,8 +33,8 @@ void become(const Facts& facts, const Chain& chain, Interval3 after_ns, double l
             Intervention& out);
 void replace_quietly(const Facts& facts, const Chain& chain, Interval3 after_ns, double launches,
                      Intervention& out);  // without evidence
-// All of the host's time, but not in these intervals, nor while it loads input: another rule is for
-// that.
+// All of the host's time, but not in these intervals, nor while it loads or prepares input: other
+// rules are for that.
 void scale_host(const Facts& facts, Interval3 factor, std::span<const Interval> without,
                 Change& change);
 // Some launches, the host's part included, go: the share `gone` of each.

@@ -260,5 +260,29 @@ TEST(Remedies, HaveAPortabilityThatTheSchemaKnows) {
         << remedy.id;
 }
 
+// A loop of factorisations is one batched call; a norm of each array is none.
+TEST(Products, SmallSystemsOneByOneAreABatch) {
+  const auto looped = [](const char* op, int rounds) {
+    return Program()
+        .steps(kSteps,
+               [op, rounds](Program& program) {
+                 for (int i = 0; i < rounds; ++i) {
+                   program.work(5'000);
+                   program.kernel(advised_row("getrf_small_kernel", op, "", "f32"), 4'000);
+                   program.copy("d2d", 1'000, 4096);
+                   program.kernel(advised_row("triangle_kernel", op, "", "f32"), 3'000);
+                 }
+               })
+        .advice();
+  };
+  const Advice advice = looped("aten::linalg_cholesky_ex", 16);
+  const Intervention* one = find(advice, "batch_products");
+  ASSERT_NE(one, nullptr);
+  EXPECT_TRUE(says(one, "16 a step"));
+  EXPECT_NEAR(one->saved_share.mid, 0.9 * 15 / 16, 0.08);  // copies between the kernels as well
+  EXPECT_EQ(find(looped("aten::linalg_vector_norm", 16), "batch_products"), nullptr);
+  EXPECT_EQ(find(looped("aten::linalg_cholesky_ex", 4), "batch_products"), nullptr);
+}
+
 }  // namespace
 }  // namespace purlin::analyze

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arrays that go to the host and come back: copies of one size in both directions, again and again.
+#include "analyze/advise/rules/made.h"
 #include "analyze/advise/rules/playbook.h"
 #include "analyze/advise/rules/pricing.h"
 #include "analyze/text/layout.h"
@@ -40,6 +41,14 @@ constexpr RemedyCase kSentAgain = {
     "OpenCL: one write before the loop|"
     "where the arrays differ: a side stream copies the next one during computation",
     "check that the host does not change the array between the copies"};
+
+constexpr RemedyCase kMadeByHost = {
+    "Make the array on the device, or once", "hours",
+    "PyTorch: torch.rand(..., device=device), torch.randint, torch.arange: no NumPy, no CPU tensor|"
+    "PyTorch: torch.tensor(value, device=device) once, before the loop; a Python number needs no "
+    "tensor|"
+    "CUDA: cuRAND, or a kernel that makes the values|HIP: hipRAND|OpenCL: a kernel that makes them",
+    "another generator draws other numbers: compare the results over some hundred steps"};
 
 constexpr std::uint64_t kLarge = 64 * 1024;  // bytes
 constexpr std::size_t kFewestTrips = 3;
@@ -253,6 +262,8 @@ class RoundTrips {
 };
 
 }  // namespace
+
+Intervention keep_what_is_made() { return from_remedy(kRoundTrip, kMadeByHost); }
 
 const Rule kRoundTripRule = {{&kRoundTrip, 1},
                              [](Walk& walk, Advice& advice) { RoundTrips(walk, advice).run(); }};

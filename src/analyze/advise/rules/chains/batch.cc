@@ -8,13 +8,13 @@
 #include "analyze/text/layout.h"
 #include "analyze/timeline/intervals.h"
 #include "base/text.h"
-#include "model/device/gpu_table.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 namespace purlin::analyze {
 namespace {
@@ -31,34 +31,29 @@ constexpr Remedy kBatch = {
     "application",
     "the same matrix for many vectors: stack the vectors and multiply once|"
     "different matrices: concatenate them into one|"
-    "PyTorch: torch.bmm or torch.func.vmap; for different sizes torch._grouped_mm; torch.linalg "
-    "takes a batch of matrices|"
+    "PyTorch: torch.bmm or torch.func.vmap; for different sizes torch._grouped_mm|"
     "CUDA: batched or grouped GEMM (cuBLASLt, CUTLASS)",
     ""};
 
+constexpr RemedyCase kBatchSystems = {
+    "Factorise or solve the small systems in one launch", "hours",
+    "PyTorch: stack the matrices; torch.linalg works on the last two dimensions of a batch|"
+    "CUDA: cusolverDn…Batched, cublas…Batched|HIP: rocSOLVER's batched forms",
+    "the systems must be independent of one another"};
+
 constexpr std::string_view kSlicing[] = {"aten::unbind", "aten::split", "aten::chunk"};
-constexpr std::string_view kTaking[] = {"aten::unbind", "aten::split", "aten::chunk",
-                                        "aten::select"};
+// Factorisations and solutions of small systems: their libraries have forms for many at once.
+constexpr std::string_view kSolving[] = {
+    "cholesky",  "linalg_qr",  "linalg_eig",       "linalg_svd", "linalg_inv",
+    "linalg_lu", "linalg_ldl", "linalg_solve",     "linalg_det", "linalg_slogdet",
+    "lu_solve",  "lstsq",      "triangular_solve", "geqrf",      "ormqr"};
+constexpr double kManySystems = 8;
+constexpr Interval3 kSystemsGone = {0.6, 0.9, 1};  // of all rounds but the first
 constexpr std::size_t kFewest = 4;
 constexpr double kSmallProduct = 30'000;  // ns
 constexpr double kUnsizedRound = 0.3;     // of a round's time, where the sizes are not known
 constexpr double kVectors = 16;           // rows that still count as vectors
 constexpr std::size_t kManyAlike = 8;     // vectors in a row: rarely of different matrices
-constexpr std::string_view kFactorising[] = {"aten::linalg_", "aten::_linalg_", "aten::cholesky",
-                                             "aten::geqrf",   "aten::ormqr",    "aten::lu_"};
-// Ops that prepare the input of a factorisation, or clear half of its result.
-constexpr std::string_view kAroundFactors[] = {"aten::copy_", "aten::tril_", "aten::triu_",
-                                               "aten::fill_", "aten::zero_"};
-constexpr double kBlocksBeside = 4;  // small blocks that a unit runs at once
-
-bool factorises(const KernelStat& kernel) {
-  return std::any_of(std::begin(kFactorising), std::end(kFactorising),
-                     [&](std::string_view begin) { return starts_with(kernel.op, begin); });
-}
-bool around_factors(const KernelStat& kernel) {
-  return factorises(kernel) || std::find(std::begin(kAroundFactors), std::end(kAroundFactors),
-                                         kernel.op) != std::end(kAroundFactors);
-}
 
 class Batch {
  public:
@@ -76,12 +71,12 @@ class Batch {
     }
     for (const Chain* chain : chains_.all()) estimate(*chain);
     for (const Loop& loop : find_loops(walk_.facts()))
-      if (loop.period > 1 && (factorises_slices(loop) ||
-                              (has_small_products(loop) && rounds_are_independent(walk_, loop)))) {
+      if (loop.period > 1 && has_small_products(loop) && rounds_are_independent(walk_, loop)) {
         rounds_.add(loop.launches);
         periods_[loop.launches.size()] = loop.period;
       }
     for (const Chain* chain : rounds_.all()) estimate_rounds(*chain);
+    systems();
   }
 
  private:
@@ -98,22 +93,49 @@ class Batch {
                        loop.launches.begin() + static_cast<std::ptrdiff_t>(loop.period),
                        [&](std::uint32_t one) { return small(one); });
   }
-  // Matrices that the host takes from a batch and factorises one by one.
-  bool factorises_slices(const Loop& loop) const {
-    const auto end = loop.launches.begin() + static_cast<std::ptrdiff_t>(loop.period);
-    const auto all = [&](const auto& what) {
-      return std::all_of(loop.launches.begin(), end,
-                         [&](std::uint32_t one) { return what(walk_.stat(one)); });
-    };
-    const auto small = [](const KernelStat& one) { return one.duration.mean_ns() < kSmallProduct; };
-    if (!all(around_factors) || !all(small) ||
-        std::none_of(loop.launches.begin(), end,
-                     [&](std::uint32_t one) { return factorises(walk_.stat(one)); }))
-      return false;
-    const auto& names = walk_.facts().profile->timeline.names;
-    return std::any_of(std::begin(kTaking), std::end(kTaking), [&](std::string_view name) {
-      return std::find(names.begin(), names.end(), name) != names.end();
-    });
+  bool solves(const Loop& loop) const {
+    return std::any_of(
+        loop.launches.begin(), loop.launches.begin() + static_cast<std::ptrdiff_t>(loop.period),
+        [&](std::uint32_t one) {
+          const std::string_view op = walk_.stat(one).op;
+          return std::any_of(std::begin(kSolving), std::end(kSolving), [&](std::string_view word) {
+            return op.find(word) != std::string_view::npos;
+          });
+        });
+  }
+  // Copies and fills between two launches of one stream.
+  void add_copies(std::pair<std::uint32_t, std::uint32_t> ends, Launches& out) const {
+    const auto& activities = walk_.facts().profile->timeline.activities;
+    const Activity &first = activities[ends.first], &last = activities[ends.second];
+    for (std::uint32_t i = ends.first; i <= ends.second; ++i)
+      if (activities[i].kind != ActivityKind::kKernel && activities[i].stream == first.stream &&
+          activities[i].device == first.device && activities[i].start_ns <= last.start_ns)
+        out.push_back(i);
+  }
+  // One small system after the other: a batch needs one round for all of them.
+  void systems() {
+    const Facts& facts = walk_.facts();
+    Launches again;
+    double rounds = 0, loops = 0;
+    Intervention out = from_remedy(kBatch, kBatchSystems);
+    for (const Loop& loop : find_loops(facts)) {
+      if (loop.rounds() < kManySystems || !solves(loop)) continue;
+      const auto second = loop.launches.begin() + static_cast<std::ptrdiff_t>(loop.period);
+      again.insert(again.end(), second, loop.launches.end());
+      add_copies({*second, loop.launches.back()}, again);
+      for (auto one = loop.launches.begin(); one != second; ++one)
+        name_kernel(walk_.stat(*one), out);
+      rounds += loop.rounds();
+      loops += 1;
+    }
+    if (again.empty()) return;
+    remove_launches(walk_, again, kSystemsGone, out);
+    out.evidence.push_back({"rounds that factorise or solve one small system each",
+                            fmt::format("{:.0f}{}", rounds / loops, a_unit(facts)), "timeline"});
+    out.assumptions.emplace_back(
+        "the systems do not depend on one another; a batch takes as long as one to some of them");
+    out.confidence = "C";
+    advice_.interventions.push_back(std::move(out));
   }
   void keep(std::span<const std::uint32_t> group) {
     walk_.take(group);
@@ -216,12 +238,6 @@ class Batch {
     const KernelStat& kernel = facts.rows.kernels[facts.row_of[chain.rows[at]]];
     const double ns = kernel.duration.mean_ns();
     const Peaks peaks = peaks_of(facts, kernel, kernel.dtype);
-    const auto& devices = facts.profile->environment.devices;
-    const double units = devices.empty() ? 0 : static_cast<double>(units_of(devices.front()));
-    if (factorises(kernel) && units > 0) {  // its few blocks leave room for those of others
-      const auto blocks = static_cast<double>(kernel.launch.blocks());
-      return ns * std::max(1.0, rounds * blocks / (units * kBlocksBeside * compute));
-    }
     if (touch.bytes() <= 0 || peaks.bandwidth <= 0) return ns * (1 + kUnsizedRound * (rounds - 1));
     const double flops = touch.kind == TouchKind::kProduct ? touch.flops() : 0;
     return std::clamp(roof_ns(peaks, rounds * flops, rounds * touch.bytes(), compute, memory), ns,
@@ -244,8 +260,8 @@ class Batch {
                  {chain.rows.begin(), chain.rows.begin() + static_cast<std::ptrdiff_t>(period)},
                  out);
     out.evidence.push_back(
-        {"rounds of equal kernels with small products or factors, none of which reads what an "
-         "earlier one made",
+        {"rounds of equal kernels with small products, none of which reads what an earlier one "
+         "made",
          fmt::format("{:.0f} rounds of {}, {} together, {}", rounds,
                      counted(static_cast<double>(period), "launch"), short_ns(chain.each_ns()),
                      counted(chain.count(), "time")),

@@ -157,29 +157,5 @@ TEST(PairsAndFilters, BatchNormsOfInferenceGoIntoTheFilters) {
   EXPECT_FALSE(folds(normed(kKnown, "rows=64,cols=102400,params=128")));
 }
 
-// Matrices taken from a batch one by one; the same rounds without an op that takes them.
-Advice factorised(const char* op, const char* kernel_op) {
-  KernelRow factor =
-      advised_row("void kernel<getrf_wo_pivot_params_<float, 0, 256> >()", kernel_op, "", "f32");
-  factor.launch.grid = {1, 1, 1};
-  return Program()
-      .steps(kSteps,
-             [&](Program& program) {
-               program.op(op);
-               for (int i = 0; i < 40; ++i) {
-                 program.late_kernel(conversion("n=1024,inputs=1"), 1'500, 20'000);
-                 program.late_kernel(factor, 13'000, 20'000);
-               }
-             })
-      .advice();
-}
-
-TEST(PairsAndFilters, MatricesFactorisedOneByOneAreABatch) {
-  const Advice advice = factorised("aten::unbind", "aten::linalg_cholesky_ex");
-  EXPECT_GT(share_of(advice, "batch_products").mid, 0.85);
-  EXPECT_EQ(find(factorised("aten::view", "aten::linalg_cholesky_ex"), "batch_products"), nullptr);
-  EXPECT_EQ(find(factorised("aten::unbind", "aten::fft_fft"), "batch_products"), nullptr);
-}
-
 }  // namespace
 }  // namespace purlin::analyze

@@ -61,6 +61,9 @@ constexpr Interval3 kHostTaken = {0.85, 0.5, 0.3};
 constexpr Interval3 kHostTakenTraining = {1.1, 0.75, 0.5}, kHostTakenFewOps = {1.45, 1.15, 0.85};
 constexpr double kManyOps = 13;       // for each launch of a library
 constexpr double kLeastShare = 0.03;  // of the unit
+// Where the device sets the pace, and kernels of libraries take most of its time, the light kernels
+// may cost as much after as before: a block of convolutions gained nothing.
+constexpr double kHostSetsPace = 0.1, kMostlyLibrary = 0.6;
 
 class Compile {
  public:
@@ -244,6 +247,13 @@ class Compile {
         if (!light(launch) && !in_optimizer(walk_.at(launch))) ++launches;
     return ops / std::max(1.0, launches);
   }
+  // Of the light kernels, launched one by one, in a step that long kernels of libraries fill.
+  bool bound_by_libraries(double light_ns) const {
+    const Unit& unit = facts_.unit;
+    const double idle = std::max(0.0, unit.host_ns - unit.recorder_ns.high);
+    return idle < kHostSetsPace * unit.baseline_ns.low &&
+           in_one_unit(facts_, light_ns) < (1 - kMostlyLibrary) * unit.busy_ns;
+  }
   // The host's time is scaled as a whole, so the launches of a group stay, each with its part of
   // the group's time.
   void shorten(const Chain& chain, Interval3 left, Intervention& out) const {
@@ -263,8 +273,12 @@ class Compile {
     double ns = 0, launches = 0, groups = 0;
     Interval3 left;
     std::set<std::string> named;
+    double light_ns = 0;
+    for (const Chain* chain : chains_.all()) light_ns += chain->ns;
+    const bool bound = bound_by_libraries(light_ns);
     for (const Chain* chain : chains_.all()) {
-      const Interval3 each = left_of(*chain);
+      Interval3 each = left_of(*chain);
+      if (bound) each.low = std::max(each.low, chain->each_ns());
       shorten(*chain, each, out);
       name_kernels(facts_, chain->rows, out);
       ns += chain->ns;
@@ -274,9 +288,15 @@ class Compile {
     }
     const double ops = ops_for_a_launch();
     const bool few_ops = walk_.trains() && ops < kManyOps;
-    const Interval3 host_left = few_ops          ? kHostTakenFewOps
-                                : walk_.trains() ? kHostTakenTraining
-                                                 : kHostTaken;
+    Interval3 host_left = few_ops          ? kHostTakenFewOps
+                          : walk_.trains() ? kHostTakenTraining
+                                           : kHostTaken;
+    if (bound) {
+      host_left.low = std::max(1.0, host_left.low);
+      out.assumptions.emplace_back(
+          "the device sets the pace, and kernels of libraries take most of its time: the low "
+          "estimate is 0");
+    }
     scale_host(facts_, host_left, optimizer_, out.change);
     const double late = facts_.unit.host_ns;
     if (in_one_unit(facts_, ns - left.mid) + late < kLeastShare * facts_.unit.baseline_ns.mid)

@@ -137,5 +137,24 @@ TEST(Compile, TwoTensorsThatTakeTurnsAreNoGroup) {
   EXPECT_EQ(find(advice, "compile_model"), nullptr);
 }
 
+// Where long kernels of libraries fill the step, the light ones may cost as much as before.
+TEST(Compile, AStepOfLongProductsMayGainNothing) {
+  const auto low = [](double product_ns) {
+    return share_of(Program()
+                        .steps(kSteps,
+                               [product_ns](Program& program) {
+                                 program.kernel(product("M=8192,N=8192,K=8192"), product_ns);
+                                 program.op("aten::mul");
+                                 program.kernel(functor("Mul", "n=67108864,inputs=1"), 300'000);
+                                 program.kernel(functor("Add", "n=67108864,inputs=2"), 300'000);
+                               })
+                        .advice(),
+                    "compile_model")
+        .low;
+  };
+  EXPECT_LE(low(1.5e6), 0);
+  EXPECT_GT(low(2e5), 0.05);  // the light ones take most of it
+}
+
 }  // namespace
 }  // namespace purlin::analyze

@@ -12,6 +12,8 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
+#include <variant>
 
 namespace purlin::analyze {
 namespace {
@@ -37,6 +39,10 @@ constexpr Interval3 kFusedMemory = {0.5, 0.75, 0.9};  // of the bandwidth
 constexpr double kFusedLaunches = 2;
 // Of the host's time in the step: one launch of lists against one list after the other.
 constexpr Interval3 kHostOfStep = {1, 0.5, 0.2};
+// With few launches most of the host's time in the step is the optimizer's own: a fused one has it
+// as well. Two large layers under Adam: 7 launches, and a quarter of the time went.
+constexpr double kFewLaunches = 12;
+constexpr Interval3 kHostOfFew = {1, 0.5, 0.3};
 constexpr Interval3 kUnsized = {0.7, 0.4, 0.25};  // of the time, where sizes are not known
 
 class Optimizer {
@@ -129,6 +135,22 @@ class Optimizer {
          "timeline"});
   }
 
+  // Each launch of a few stays, with its part of the time: the host's part is scaled as a whole.
+  bool keep_few_launches(Change& change) const {
+    for (const Chain* chain : chains_.all())
+      if (static_cast<double>(chain->rows.size()) > kFewLaunches) return false;
+    for (Edit& edit : change.edits) {
+      const auto* replace = std::get_if<edit::Replace>(&edit);
+      if (replace == nullptr || replace->groups.empty()) continue;
+      Launches all;
+      for (const Launches& one : replace->groups) all.insert(all.end(), one.begin(), one.end());
+      const double each = walk_.duration(all) / static_cast<double>(replace->groups.size());
+      edit = edit::Scale{Affected::of(std::move(all)),
+                         replace->duration_ns * (1 / std::max(1.0, each))};
+    }
+    return true;
+  }
+
   void finish() {
     const Facts& facts = walk_.facts();
     Intervention out = from_remedy(kFusedOptimizer);
@@ -167,14 +189,16 @@ class Optimizer {
            "shape model"});
     }
     if (out.evidence.empty()) return;
-    out.change.edits.emplace_back(edit::ScaleHost{kHostOfStep, host_, kNone});
+    const bool few = keep_few_launches(out.change);
+    const Interval3 host = few ? kHostOfFew : kHostOfStep;
+    out.change.edits.emplace_back(edit::ScaleHost{host, host_, kNone});
     out.evidence.push_back({"time of these kernels",
                             of_total(in_one_unit(facts, ns), facts.unit.baseline_ns.mid),
                             "timeline"});
     out.assumptions.push_back(
         fmt::format("the fused kernel reaches {:.2f} to {:.2f} of the bandwidth; the host takes "
                     "{:.1f} to {:.1f} of its time in the step",
-                    kFusedMemory.low, kFusedMemory.high, kHostOfStep.high, kHostOfStep.low));
+                    kFusedMemory.low, kFusedMemory.high, host.high, host.low));
     out.confidence = "B";
     advice_.interventions.push_back(std::move(out));
   }

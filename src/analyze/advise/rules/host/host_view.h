@@ -61,6 +61,7 @@ struct HostView {
 };
 
 void add_input_rule(HostView& view);
+void add_made_on_host_rule(HostView& view);
 void add_stalls_rule(HostView& view);
 void add_slow_op_rule(HostView& view);
 void add_graphs_rule(HostView& view);

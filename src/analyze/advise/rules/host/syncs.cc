@@ -6,6 +6,7 @@
 #include "analyze/advise/rules/walk.h"
 #include "analyze/text/layout.h"
 #include "analyze/timeline/host.h"
+#include "analyze/timeline/streams.h"
 #include "base/text.h"
 #include "model/profile/copy_kind.h"
 
@@ -14,6 +15,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <span>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace purlin::analyze {
@@ -43,30 +47,92 @@ std::vector<std::uint32_t> many_copies(const HostView& view) {
   return many ? out : std::vector<std::uint32_t>();
 }
 
+// Ops that only a read of the host needs, where they come right before it: a test of all values.
+constexpr std::string_view kDeciding[] = {"aten::any", "aten::all", "aten::equal",
+                                          "aten::count_nonzero"};
+constexpr std::string_view kTesting[] = {"aten::isnan",      "aten::isinf", "aten::isfinite",
+                                         "aten::ne",         "aten::eq",    "aten::abs",
+                                         "aten::logical_not"};
+template <std::size_t kCount>
+bool one_of(const std::string_view (&names)[kCount], std::string_view name) {
+  return std::find(std::begin(names), std::end(names), name) != std::end(names);
+}
+
 constexpr int kMostOpsAbove = 64;
 
 // Ops that read a value of the device: they go with the wait, and the host's time in them.
-constexpr std::string_view kReading[] = {"aten::item",  "aten::_local_scalar_dense",
-                                         "aten::to",    "aten::_to_copy",
-                                         "aten::copy_", "aten::is_nonzero"};
-std::vector<Interval> reading_ops(const Timeline& timeline,
-                                  const std::vector<std::uint32_t>& calls) {
-  std::map<std::int64_t, std::int64_t> found;  // begin -> end, of the outermost
-  for (const std::uint32_t i : calls) {
-    const Op* outermost = nullptr;
-    int seen = 0;  // records of other tools may go in circles
-    for (std::uint32_t op = timeline.calls[i].op;
-         op < timeline.ops.size() && ++seen < kMostOpsAbove; op = timeline.ops[op].parent)
-      if (std::find(std::begin(kReading), std::end(kReading),
-                    name_in(timeline, timeline.ops[op].name)) != std::end(kReading))
-        outermost = &timeline.ops[op];
-    if (outermost != nullptr) found[begin_of(*outermost)] = end_of(*outermost);
-  }
-  std::vector<Interval> out;
-  for (const auto& [begin, end] : found)
-    if (out.empty() || out.back().end <= begin) out.push_back({begin, end});
+constexpr std::string_view kReading[] = {
+    "aten::item",  "aten::_local_scalar_dense", "aten::to",     "aten::_to_copy",
+    "aten::copy_", "aten::is_nonzero",          "aten::nonzero"};
+const Op* outermost_reading(const Timeline& timeline, std::uint32_t call) {
+  const Op* out = nullptr;
+  int seen = 0;  // records of other tools may go in circles
+  if (call >= timeline.calls.size()) return out;
+  for (std::uint32_t op = timeline.calls[call].op;
+       op < timeline.ops.size() && ++seen < kMostOpsAbove; op = timeline.ops[op].parent)
+    if (one_of(kReading, name_in(timeline, timeline.ops[op].name))) out = &timeline.ops[op];
   return out;
 }
+std::int64_t begin_of_outermost(const Timeline& timeline, std::uint32_t op) {
+  std::int64_t begin = begin_of(timeline.ops[op]);
+  int seen = 0;
+  for (; op < timeline.ops.size() && ++seen < kMostOpsAbove; op = timeline.ops[op].parent)
+    begin = begin_of(timeline.ops[op]);
+  return begin;
+}
+
+// What the host reads: the time of the ops, and the device's work that makes what is read.
+struct Reads {
+  std::vector<Interval> when;
+  std::vector<std::uint32_t> work;
+};
+class FindReads {
+ public:
+  explicit FindReads(const Profile& profile) : profile_(profile), timeline_(profile.timeline) {}
+
+  Reads run(const std::vector<std::uint32_t>& calls) {
+    for (const std::uint32_t i : calls)
+      if (const Op* op = outermost_reading(timeline_, i)) found_[begin_of(*op)] = end_of(*op);
+    const Streams streams(timeline_);
+    for (const StreamWork& stream : streams.all())
+      for (std::size_t i = 0; i < stream.activities.size(); ++i) look_at(stream.activities, i);
+    for (const auto& [begin, end] : found_)
+      if (out_.when.empty() || out_.when.back().end <= begin) out_.when.push_back({begin, end});
+    return std::move(out_);
+  }
+
+ private:
+  void look_at(std::span<const std::uint32_t> work, std::size_t at) {
+    const Activity& one = timeline_.activities[work[at]];
+    const Op* op = outermost_reading(timeline_, one.call);
+    if (op == nullptr || !found_.contains(begin_of(*op))) return;
+    const bool copied = one.kind == ActivityKind::kCopy && one.row < profile_.copies.size();
+    const bool to_host = copied && copy_direction(profile_.copies[one.row].kind) == "d2h";
+    if (one.kind == ActivityKind::kKernel || to_host) out_.work.push_back(work[at]);
+    if (!to_host || static_cast<double>(one.bytes) > kSmallCopy) return;
+    const std::int64_t end = end_of(*op);
+    std::int64_t begin = begin_of(*op);
+    bool decided = false;
+    for (; at > 0; --at) {
+      const Activity& before = timeline_.activities[work[at - 1]];
+      if (before.kind == ActivityKind::kSet && decided) continue;
+      if (before.kind != ActivityKind::kKernel || before.call >= timeline_.calls.size()) break;
+      const std::uint32_t its = timeline_.calls[before.call].op;
+      if (its >= timeline_.ops.size()) break;
+      const std::string_view name = name_in(timeline_, timeline_.ops[its].name);
+      if (decided ? !one_of(kTesting, name) : !one_of(kDeciding, name)) break;
+      decided = true;
+      out_.work.push_back(work[at - 1]);
+      begin = std::min(begin, begin_of_outermost(timeline_, its));
+    }
+    if (decided) found_[begin] = std::max(found_[begin], end);
+  }
+
+  const Profile& profile_;
+  const Timeline& timeline_;
+  std::map<std::int64_t, std::int64_t> found_;  // begin -> end, of the outermost
+  Reads out_;
+};
 
 double time_of(const HostView& view, const std::vector<std::uint32_t>& activities) {
   double ns = 0;
@@ -134,9 +200,12 @@ void add_syncs_rule(HostView& view) {
           ? "the wait may be a real dependency; a decision of the host then becomes kernels of the "
             "device: two programs became slower, so the low estimate is a loss"
           : "the wait may be a real dependency, so the low estimate is 0");
-  if (std::vector<Interval> ops = reading_ops(timeline, edit.calls); !ops.empty())
-    out.change.edits.emplace_back(
-        edit::ScaleHost{{1 - gone.low, 1 - gone.mid, 1 - gone.high}, std::move(ops), kNone});
+  const Interval3 left = {1 - gone.low, 1 - gone.mid, 1 - gone.high};
+  Reads reads = FindReads(*view.facts.profile).run(edit.calls);
+  if (!reads.when.empty())
+    out.change.edits.emplace_back(edit::ScaleHost{left, std::move(reads.when), kNone});
+  if (!reads.work.empty())
+    out.change.edits.emplace_back(edit::Scale{Affected::of(std::move(reads.work)), left});
   if (!edit.calls.empty()) out.change.edits.emplace_back(std::move(edit));
   view.add(std::move(out), gone * waited, waited, "C");
 }

@@ -46,5 +46,32 @@ TEST(Syncs, ADecisionOfTheHostMayCostMoreOnTheDevice) {
   EXPECT_GE(share_of(read(1 << 20), "remove_syncs").low, 0);
 }
 
+// A test of all values before each read is there for the host alone: it goes as well.
+TEST(Syncs, WhatMakesTheValueThatIsReadGoesAsWell) {
+  const auto checked = [](const char* test, const char* decides) {
+    return Program()
+        .steps(kSteps,
+               [&](Program& program) {
+                 const auto small = [](Program& inner) {
+                   inner.work(10'000).kernel(functor("Exp", "n=262144,inputs=1"), 2'000);
+                 };
+                 for (int i = 0; i < 8; ++i) {
+                   program.within("aten::tanh", small).within(test, small).within(decides, small);
+                   program.within("aten::item", [](Program& inner) {
+                     inner.copy("d2h pinned", 1'000, 1).wait().work(2'000);
+                   });
+                 }
+               })
+        .advice();
+  };
+  const double with = share_of(checked("aten::isnan", "aten::any"), "remove_syncs").mid;
+  const double without = share_of(checked("aten::mul", "aten::sum"), "remove_syncs").mid;
+  EXPECT_GT(with, without + 0.3);
+  // The loss may be needed: only its test goes.
+  const double half = share_of(checked("aten::mul", "aten::all"), "remove_syncs").mid;
+  EXPECT_GT(half, without + 0.1);
+  EXPECT_LT(half, with - 0.1);
+}
+
 }  // namespace
 }  // namespace purlin::analyze
