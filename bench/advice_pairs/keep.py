@@ -2,6 +2,7 @@
 """Packs what run.py wrote: `python3 keep.py PURLIN FOLDER OUT.tar.xz`. score.py and margins.py read such an archive.
 
 Each trace is imported first: a profile takes a third of a compressed trace, and `purlin advise` says the same of both.
+Profiles of more than MOST bytes are left out, and with them their pairs.
 """
 
 import json
@@ -10,6 +11,8 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+
+MOST = 1_000_000
 
 
 def main():
@@ -24,8 +27,12 @@ def main():
                     continue
                 trace = row["trace"]
                 row["trace"] = trace.removesuffix(".json.gz") + ".plprof"
-                subprocess.run([purlin, "import", os.path.join(folder, trace), "-o", os.path.join(kept, row["trace"])],
+                profile = os.path.join(kept, row["trace"])
+                subprocess.run([purlin, "import", os.path.join(folder, trace), "-o", profile],
                                check=True, stdout=subprocess.DEVNULL)
+                if os.path.getsize(profile) > MOST:
+                    print(f"left out: {row['trace']}, {os.path.getsize(profile)} bytes")
+                    os.remove(profile)
         with open(os.path.join(kept, "pairs.json"), "w", encoding="utf-8") as file:
             json.dump(document, file, indent=1)
         for name in ["pairs.json", *sorted("traces/" + name for name in os.listdir(os.path.join(kept, "traces")))]:

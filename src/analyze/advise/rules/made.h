@@ -14,11 +14,11 @@
 namespace purlin::analyze {
 
 struct Made {
-  std::uint32_t copy = 0;     // index into Timeline::activities
-  Interval work;              // from the last call of the device to the op that copies
-  Interval sent;              // from the first op for the array to the end of the op that copies
-  std::uint32_t process = 0;  // index into Profile::processes
-  double random_ns = 0;       // of the work: ops of the host that draw numbers
+  std::uint32_t copy = 0;     // index into Timeline::activities.
+  Interval work;              // From the last call of the device to the op that copies.
+  Interval sent;              // From the first op for the array to the end of the op that copies.
+  std::uint32_t process = 0;  // Index into Profile::processes.
+  double random_ns = 0;       // Of the work: ops of the host that draw numbers.
 };
 // In order of the host's time. Empty where no calls or ops were recorded.
 std::vector<Made> made_by_host(const Facts& facts);
