@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Advice on every recorded before/after pair of bench/advice_pairs: a change of a rule loses none of what they hold now.
+# shellcheck source=tests/suites/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+expect_exit 0 python3 "$PURLIN_SOURCE/bench/advice_pairs/score.py" "$PURLIN" \
+  "$PURLIN_SOURCE"/bench/advice_pairs/recorded/*.tar.xz --as-seen
+# The floors are the figures of the last change of a rule (bench/results/advice_pairs_later.md). Raise them with the next.
+python3 - "$tmp/out" <<'PY'
+import re, sys
+text = open(sys.argv[1]).read()
+real, named, _, inside, _, width = map(int, re.search(
+    r"Of (\d+) with a gain above 3 %: named first or second (\d+) \((\d+) %\), inside (\d+) \((\d+) %\), mean width (\d+) points", text).groups())
+quiet, nulls = map(int, re.search(r"Quiet: (\d+) of (\d+)", text).groups())
+wanted = {"pairs with a gain": (real, 258), "named": (named, 234), "inside": (inside, 213), "quiet": (quiet, 64)}
+for what, (found, least) in wanted.items():
+    assert found >= least, f"{what}: {found}, at least {least} before this change"
+assert width <= 45, f"mean width {width} points"
+assert nulls - quiet <= 1, text
+PY
+echo "advice_pairs: ok"
