@@ -80,5 +80,31 @@ TEST(FusePointwise, AVectorOfOneThreadIsNoRow) {
   EXPECT_NE(find(rows, "fuse_norm"), nullptr);
 }
 
+// Rows of a table that are summed as soon as they are looked up.
+Advice pooled(const char* sum) {
+  const KernelRow gather =
+      advised_row("void at::native::vectorized_gather_kernel<16, long>()", "aten::gather",
+                  "indices=819200,cols=128,rows=200000", "f32");
+  return Program()
+      .steps(kSteps,
+             [&](Program& program) {
+               program.kernel(gather, 500'000);
+               program.kernel(reduction(sum), 100'000);
+             })
+      .advice();
+}
+
+TEST(FusePointwise, RowsAreAddedUpAsTheyAreLookedUp) {
+  const Advice advice = pooled("n=104857600,out=2097152");
+  const Intervention* one = find(advice, "fuse_pointwise");
+  ASSERT_NE(one, nullptr);
+  EXPECT_EQ(one->title, "Add up the rows while they are looked up");
+  EXPECT_NEAR(one->saved_share.mid, (600.0 - 250) / 600, 0.02);
+  EXPECT_NEAR(one->saved_share.low, 100.0 / 600, 0.05);
+  // A sum of other elements, and one that keeps most of them.
+  EXPECT_EQ(find(pooled("n=4194304,out=32768"), "fuse_pointwise"), nullptr);
+  EXPECT_EQ(find(pooled("n=104857600,out=104857600"), "fuse_pointwise"), nullptr);
+}
+
 }  // namespace
 }  // namespace purlin::analyze
