@@ -107,7 +107,7 @@ class Attention {
       walk_.take({&i, 1});
     }
   }
-  // Attention weighs values with a softmax. Its logarithm is of a loss, written by hand or not.
+  // Attention weighs values with a softmax. Its logarithm is of a loss, written manually or not.
   static bool is_logarithm(const KernelStat& softmax) {
     return softmax.op.find("log_softmax") != std::string::npos ||
            softmax.name.full.find("LogSoftMax") != std::string::npos;

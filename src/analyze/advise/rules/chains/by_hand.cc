@@ -50,7 +50,7 @@ class ByHand {
   }
 
  private:
-  // One number for each op and kernel, whatever the size.
+  // One number for each op and kernel, of any size.
   std::vector<std::uint32_t> tokens(const Launches& run) {
     std::vector<std::uint32_t> out;
     out.reserve(run.size());
@@ -69,7 +69,7 @@ class ByHand {
       if (touch.kind != TouchKind::kPointwise || walk_.taken(run[i])) return;
       sizes.insert(touch.n);
     }
-    // A round is of one tensor, wherever the sequence began in it.
+    // A round is of one tensor, though the sequence may begin within one.
     const std::size_t changes = count_changes(run, found);
     if (sizes.size() < kLeastSizes || changes > found.rounds + 1) return;
     const std::span<const std::uint32_t> group{run.data() + found.begin, found.end() - found.begin};

@@ -38,7 +38,7 @@ constexpr double kLongFilter = 128;  // taps
 constexpr double kFewerFlops = 8;    // times, before transforms are worth their passes
 // Passes over both signals: padding, a transform in one or two passes each way, a product of
 // complex numbers.
-constexpr Interval3 kPasses = {16, 10, 7}, kPassMemory = {0.2, 0.4, 0.7};
+constexpr Interval3 kSignalPasses = {16, 10, 7}, kPassMemory = {0.2, 0.4, 0.7};
 constexpr Interval3 kTransformCompute = {0.05, 0.15, 0.3};
 constexpr double kTransformLaunches = 8;
 
@@ -153,9 +153,9 @@ class Spectra {
                       kTransformLaunches * kLeastLaunch / 2 +
                           roof_ns(peaks, transforms + joined, passes * bytes, compute, memory));
     };
-    const Interval3 left = {after(kTransformCompute.low, kPasses.low, kPassMemory.low),
-                            after(kTransformCompute.mid, kPasses.mid, kPassMemory.mid),
-                            after(kTransformCompute.high, kPasses.high, kPassMemory.high)};
+    const Interval3 left = {after(kTransformCompute.low, kSignalPasses.low, kPassMemory.low),
+                            after(kTransformCompute.mid, kSignalPasses.mid, kPassMemory.mid),
+                            after(kTransformCompute.high, kSignalPasses.high, kPassMemory.high)};
     if (left.mid >= each) return;
     Intervention out = from_remedy(kReduceRemedy, kBySpectra);
     become(facts_, chain, left, kTransformLaunches, out);
@@ -169,10 +169,11 @@ class Spectra {
                             fmt::format("{} now, {} with transforms", si(direct, "FLOP"),
                                         si(transforms + joined, "FLOP")),
                             "shape model"});
-    out.assumptions.push_back(fmt::format(
-        "transforms pass {:.0f} to {:.0f} times over the padded signals, at {:.1f} to "
-        "{:.1f} of the bandwidth, in {:.0f} launches",
-        kPasses.high, kPasses.low, kPassMemory.low, kPassMemory.high, kTransformLaunches));
+    out.assumptions.push_back(
+        fmt::format("transforms pass {:.0f} to {:.0f} times over the padded signals, at {:.1f} to "
+                    "{:.1f} of the bandwidth, in {:.0f} launches",
+                    kSignalPasses.high, kSignalPasses.low, kPassMemory.low, kPassMemory.high,
+                    kTransformLaunches));
     out.confidence = "C";
     advice_.interventions.push_back(std::move(out));
   }
