@@ -24,6 +24,6 @@ extern const Rule kAttentionRule, kOptimizerRule, kRecomputeRule, kReduceRule, k
     kBatchRule, kCastRule, kEpilogueRule, kFusionRule, kLayoutRule, kAlignRule, kGatherRule,
     kGridRule, kQuantizeRule, kDoubleRule, kShortenRule, kAllocationRule, kRoundTripRule,
     kPersistentRule, kCounterRule, kCompileRule, kTableRule, kAtomicsRule, kDropoutRule,
-    kBroadcastRule;
+    kBroadcastRule, kSpectraRule, kPooledRule, kByHandRule;
 
 }  // namespace purlin::analyze

@@ -76,6 +76,7 @@ class Attention {
     return run.size();
   }
   void around(const Launches& run, std::size_t at) {
+    if (is_logarithm(walk_.stat(run[at]))) return;
     const double scores = walk_.touch(run[at]).n;
     std::size_t first = product(run, at, -1, scores), last = product(run, at, +1, scores);
     if (first == run.size() || last == run.size()) return;
@@ -105,6 +106,11 @@ class Attention {
       copies_.push_back(i);
       walk_.take({&i, 1});
     }
+  }
+  // Attention weighs values with a softmax. Its logarithm is of a loss, written manually or not.
+  static bool is_logarithm(const KernelStat& softmax) {
+    return softmax.op.find("log_softmax") != std::string::npos ||
+           softmax.name.full.find("LogSoftMax") != std::string::npos;
   }
   // A loss between the products: the softmax is that of a classifier.
   bool has_loss(const Launches& run, std::size_t first, std::size_t last) const {

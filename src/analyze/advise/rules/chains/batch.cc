@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <span>
 #include <utility>
 
 namespace purlin::analyze {
@@ -41,6 +42,13 @@ constexpr RemedyCase kBatchSystems = {
     "CUDA: cusolverDn…Batched, cublas…Batched|HIP: rocSOLVER's batched forms",
     "the systems must be independent of one another"};
 
+constexpr RemedyCase kParallelForm = {
+    "Compute the recurrence over all points of time with products", "days",
+    "a state that only decays and gains outer products has a parallel form: (q k^T * decay) v, in "
+    "chunks where there are many points of time|"
+    "libraries: flash-linear-attention, mamba-ssm",
+    "rounding differs; compare results within a tolerance"};
+
 constexpr std::string_view kSlicing[] = {"aten::unbind", "aten::split", "aten::chunk"};
 // Factorisations and solutions of small systems: their libraries have forms for many at once.
 constexpr std::string_view kSolving[] = {
@@ -49,6 +57,10 @@ constexpr std::string_view kSolving[] = {
     "lu_solve",  "lstsq",      "triangular_solve", "geqrf",      "ormqr"};
 constexpr double kManySystems = 8;
 constexpr Interval3 kSystemsGone = {0.6, 0.9, 1};  // of all rounds but the first
+// A recurrence: points of time from which the parallel form pays, its chunk, and its launches.
+constexpr double kManyPoints = 16, kChunk = 64, kParallelLaunches = 12;
+constexpr std::string_view kLinear[] = {"aten::mul", "aten::mul_", "aten::add",  "aten::add_",
+                                        "aten::sub", "aten::sub_", "aten::copy_"};
 constexpr std::size_t kFewest = 4;
 constexpr double kSmallProduct = 30'000;  // ns
 constexpr double kUnsizedRound = 0.3;     // of a round's time, where the sizes are not known
@@ -57,7 +69,8 @@ constexpr std::size_t kManyAlike = 8;     // vectors in a row: rarely of differe
 
 class Batch {
  public:
-  Batch(Walk& walk, Advice& advice) : walk_(walk), advice_(advice), chains_(walk), rounds_(walk) {}
+  Batch(Walk& walk, Advice& advice)
+      : walk_(walk), advice_(advice), chains_(walk), rounds_(walk), carried_(walk) {}
 
   void run() {
     for (const Launches& run : walk_.runs()) {
@@ -71,11 +84,16 @@ class Batch {
     }
     for (const Chain* chain : chains_.all()) estimate(*chain);
     for (const Loop& loop : find_loops(walk_.facts()))
-      if (loop.period > 1 && has_small_products(loop) && rounds_are_independent(walk_, loop)) {
+      if (carries_state(loop)) {
+        carried_.add(loop.launches);
+        periods_[loop.launches.size()] = loop.period;
+      } else if (loop.period > 1 && has_small_products(loop) &&
+                 rounds_are_independent(walk_, loop)) {
         rounds_.add(loop.launches);
         periods_[loop.launches.size()] = loop.period;
       }
     for (const Chain* chain : rounds_.all()) estimate_rounds(*chain);
+    for (const Chain* chain : carried_.all()) estimate_carried(*chain);
     systems();
   }
 
@@ -102,6 +120,81 @@ class Batch {
             return op.find(word) != std::string_view::npos;
           });
         });
+  }
+  // Whether a round multiplies a vector by a state, and changes the state by outer products and
+  // factors alone: then each result is a sum over the points of time before it.
+  bool carries_state(const Loop& loop) const {
+    if (loop.rounds() < kManyPoints || loop.period > 8) return false;
+    const std::span<const std::uint32_t> round{loop.launches.data(), loop.period};
+    const Touch* product = nullptr;
+    for (const std::uint32_t one : round) {
+      if (walk_.taken(one)) return false;
+      if (walk_.touch(one).kind == TouchKind::kProduct) {
+        if (product != nullptr) return false;
+        product = &walk_.touch(one);
+      }
+    }
+    if (product == nullptr || product->vectors() != 1) return false;
+    const double state = product->matrix();
+    bool gains = false, adds = false;
+    for (const std::uint32_t one : round) {
+      const Touch& touch = walk_.touch(one);
+      if (&touch == product) continue;
+      if (touch.kind != TouchKind::kPointwise || touch.n != state || !is_linear(one)) return false;
+      // An outer product is made from two vectors for each state.
+      gains = gains || (touch.inputs < 1 && touch.read > 0);
+      adds = adds || touch.inputs >= 2;
+    }
+    return gains && adds;
+  }
+  bool is_linear(std::uint32_t one) const {
+    return std::find(std::begin(kLinear), std::end(kLinear), walk_.stat(one).op) !=
+           std::end(kLinear);
+  }
+  void estimate_carried(const Chain& chain) {
+    const Facts& facts = walk_.facts();
+    const std::size_t period = periods_.at(chain.rows.size());
+    const double points = static_cast<double>(chain.rows.size()) / static_cast<double>(period);
+    const Touch* product = nullptr;
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < period; ++i)
+      if (walk_.row_touch(chain.rows[i]).kind == TouchKind::kProduct) {
+        product = &walk_.row_touch(chain.rows[i]);
+        at = i;
+      }
+    if (product == nullptr) return;
+    const KernelStat& kernel = facts.rows.kernels[facts.row_of[chain.rows[at]]];
+    const Peaks peaks = peaks_of(facts, kernel, kernel.dtype);
+    if (peaks.flops <= 0 || peaks.bandwidth <= 0) return;
+    // Scores within a chunk, their product with the values, and a state for each chunk.
+    const double width = product->columns * product->m + product->depth;
+    const double chunk = std::min(points, kChunk);
+    const double flops =
+        points * product->batch * (2 * chunk * width) + 2 * points * product->flops();
+    const double bytes = product->in_size * points * product->batch * (3 * width + chunk) +
+                         3 * product->in_size * product->matrix() * std::max(1.0, points / kChunk);
+    const auto after = [&](double compute, double memory) {
+      return std::min(chain.each_ns(),
+                      kParallelLaunches * roof_ns(peaks, flops / kParallelLaunches,
+                                                  bytes / kParallelLaunches, compute, memory));
+    };
+    Intervention out = from_remedy(kBatch, kParallelForm);
+    become(facts, chain, {after(0.02, 0.2), after(0.1, 0.4), after(0.4, 0.8)}, kParallelLaunches,
+           out);
+    drop_slicing(chain, out);
+    name_kernels(
+        facts, {chain.rows.begin(), chain.rows.begin() + static_cast<std::ptrdiff_t>(period)}, out);
+    out.evidence.push_back(
+        {"points of time, each a vector times a state that factors and outer products change",
+         fmt::format("{:.0f} of {}, {} together, {}", points,
+                     counted(static_cast<double>(period), "launch"), short_ns(chain.each_ns()),
+                     counted(chain.count(), "time")),
+         "timeline and shapes"});
+    out.assumptions.emplace_back(
+        "the factors and outer products do not depend on the results, as their ops and sizes "
+        "suggest");
+    out.confidence = "C";
+    advice_.interventions.push_back(std::move(out));
   }
   // Copies and fills between two launches of one stream.
   void add_copies(std::pair<std::uint32_t, std::uint32_t> ends, Launches& out) const {
@@ -273,7 +366,7 @@ class Batch {
 
   Walk& walk_;
   Advice& advice_;
-  Chains chains_, rounds_;
+  Chains chains_, rounds_, carried_;
   std::map<std::size_t, std::size_t> periods_;  // by the launches of a loop
 };
 

@@ -35,6 +35,45 @@ constexpr double kMemoryBound =
     0.5;  // of the bandwidth: below, the traffic does not explain the time
 constexpr double kLaunchFloor = 2'000;  // ns that even an empty kernel takes
 
+// A sum over so few elements is of one thread's vector: its row stays in registers. The rows of a
+// softmax or a norm are longer.
+constexpr double kVector = 16;
+
+// What a chain has made and no kernel of it has read yet: an expression makes both sides first.
+class Open {
+ public:
+  explicit Open(const Touch& head) : n_(head.n) {}
+  double n() const { return n_; }
+  bool all_read() const { return apart_ <= 0; }
+  // Makes its elements from fewer.
+  static bool expands(const Touch& touch) {
+    return touch.kind == TouchKind::kPointwise && touch.inputs < 1;
+  }
+  // Reads all that the chain has made, in equal parts: the halves of a gate, or two columns.
+  bool takes_parts(const Touch& touch) const {
+    return touch.kind == TouchKind::kPointwise && touch.inputs >= 2 && all_read() &&
+           touch.n * touch.inputs == n_;
+  }
+  // The chain goes on with a kernel: how many arrays of the chain's length it reads of it.
+  double pass(const Touch& touch) {
+    if (takes_parts(touch)) {
+      n_ = touch.n;
+      return touch.inputs;
+    }
+    if (touch.n != n_) return 0;
+    if (expands(touch)) {
+      apart_ += 1;
+      return 0;
+    }
+    const double joined = std::min(apart_, std::max(0.0, touch.inputs - 1));
+    apart_ -= joined;
+    return 1 + joined;
+  }
+
+ private:
+  double n_, apart_ = 0;
+};
+
 class Fusion {
  public:
   Fusion(Walk& walk, Advice& advice)
@@ -60,29 +99,31 @@ class Fusion {
     const double n = walk_.touch(run[begin]).n;
     if (walk_.taken(run[begin]) || !walk_.touch(run[begin]).light() || n < kFewElements)
       return begin;
+    Open open(walk_.touch(run[begin]));
     double size = walk_.touch(run[begin]).out_size();
     std::set<double> results;  // of reductions
     if (walk_.touch(run[begin]).out < n) results.insert(walk_.touch(run[begin]).out);
-    std::size_t end = begin + 1;
+    std::size_t end = begin + 1, last = end;
     for (; end < run.size() && !walk_.taken(run[end]); ++end) {
       const Touch& touch = walk_.touch(run[end]);
       if (!touch.light()) break;
-      if (touch.n == n) {
-        // One that makes its elements from fewer reads nothing of the chain.
-        if (touch.kind == TouchKind::kPointwise && touch.inputs < 1) break;
+      if (touch.n == open.n() || open.takes_parts(touch)) {
+        // A fill reads nothing at all.
+        if (Open::expands(touch) && touch.read <= 0) break;
         if (touch.in_size != size && results.empty()) break;
-        if (touch.out < n) {
+        open.pass(touch);
+        if (touch.out < open.n()) {
           results.insert(touch.out);
         } else {
           size = touch.out_size();
         }
-      } else if (touch.n > n || !results.contains(touch.n)) {
+        if (open.all_read()) last = end + 1;
+      } else if (touch.n > open.n() || !results.contains(touch.n)) {
         break;
       }
     }
     // Statistics that no kernel of the chain reads belong to what follows.
-    while (end > begin && walk_.touch(run[end - 1]).n != n) --end;
-    return end;
+    return last;
   }
 
   // A loop runs one chain again and again: one round of it is what can be fused.
@@ -107,7 +148,8 @@ class Fusion {
     for (std::size_t i = 0; i < group.size(); ++i) {
       const Touch& touch = walk_.touch(group[i]);
       distinct.insert(facts_.row_of[walk_.at(group[i]).row]);
-      reduces = reduces || (touch.kind == TouchKind::kReduction && read_again(group, i));
+      reduces = reduces || (touch.kind == TouchKind::kReduction && !sums_vectors(touch) &&
+                            read_again(group, i));
       joins = joins || touch.kind == TouchKind::kNorm;
       joins =
           joins || (i > 0 && (touch.inputs >= 2 || touch.in_size != walk_.touch(group[0]).in_size));
@@ -122,6 +164,9 @@ class Fusion {
     (reduces ? norms_ : pointwise_).add(group);
   }
 
+  static bool sums_vectors(const Touch& touch) {
+    return touch.out < touch.n && touch.n <= kVector * touch.out;
+  }
   // A norm reads its elements again after a reduction of them. A sum at the end is none.
   bool read_again(std::span<const std::uint32_t> group, std::size_t reduction) const {
     const double n = walk_.touch(group[0]).n;
@@ -143,6 +188,8 @@ class Fusion {
     Traffic out;
     const Touch &head = walk_.row_touch(chain.rows.front()),
                 &tail = walk_.row_touch(chain.rows.back());
+    Open open(head);
+    out.most = head.read;
     for (std::size_t i = 0; i < chain.rows.size(); ++i) {
       const Touch& touch = walk_.row_touch(chain.rows[i]);
       const double floor = touch.bytes() / peaks.bandwidth * 1e9;
@@ -156,11 +203,12 @@ class Fusion {
         out.unexplained_ns += mean - floor;
         out.arithmetic_ns += 0.5 * (mean - floor / kMemoryBound);
       }
-      // Every input but the one from the kernel before; the least: all of them are the first's.
-      if (touch.n == head.n) out.most += touch.read - (i > 0 ? touch.n * touch.in_size : 0);
+      // Every input but those that the chain has made; the least: all of them are the first's.
+      if (i == 0 || (touch.n != open.n() && !open.takes_parts(touch))) continue;
+      out.most += std::max(0.0, touch.read - open.pass(touch) * touch.n * touch.in_size);
     }
     out.between = head.n * walk_.row_touch(chain.rows[1]).in_size;
-    out.least = head.n * head.in_size + tail.written;
+    out.least = std::min(head.read, head.n * head.in_size) + tail.written;
     out.most += tail.written + (reduces ? out.between : 0);
     out.most = std::max(out.least, std::min(out.most, out.now));
     return out;

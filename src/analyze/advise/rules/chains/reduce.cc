@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -45,11 +46,20 @@ constexpr Interval3 kTopLeft = {0.7, 0.3, 0.1};  // of a sort's time
 constexpr double kFewKept = 65'536;              // elements that the next kernel reads
 constexpr std::string_view kSelecting[] = {"aten::select", "aten::slice",        "aten::index",
                                            "aten::narrow", "aten::index_select", "aten::gather"};
+constexpr std::string_view kOfDiagonal[] = {"aten::trace", "aten::diagonal"};
+// Passes over the operands of a diagonal: low, a product of all pairs is written and read, and the
+// turned operand is read at half of the rate.
+constexpr Interval3 kDiagonalPasses = {5, 3, 2};
 constexpr double kMostKept = 0.5;  // of the rows
 constexpr Interval3 kSelectedCompute = {0.25, 0.5, 0.8}, kSelectedMemory = {0.4, 0.7, 0.92};
 
-// The name of an op that selects, between two calls on the host; "" without one.
-std::string selection_between(const Timeline& timeline, const Activity& a, const Activity& b) {
+constexpr RemedyCase kDiagonal = {
+    "Compute the diagonal alone, not the product", "hours",
+    "PyTorch: (a * b.mT).sum() for torch.trace(a @ b); (a * b.mT).sum(-1) for its diagonal", ""};
+
+// The name of one of some ops, between two calls on the host; "" without one.
+std::string op_between(const Timeline& timeline, const Activity& a, const Activity& b,
+                       std::span<const std::string_view> ops) {
   if (a.call >= timeline.calls.size() || b.call >= timeline.calls.size()) return "";
   const Call &from = timeline.calls[a.call], &to = timeline.calls[b.call];
   if (from.thread != to.thread || from.process != to.process) return "";
@@ -58,10 +68,12 @@ std::string selection_between(const Timeline& timeline, const Activity& a, const
   for (; op != timeline.ops.end() && op->start_ns < to.start_ns; ++op) {
     if (op->thread != from.thread || op->process != from.process) continue;
     const std::string_view name = name_in(timeline, op->name);
-    if (std::find(std::begin(kSelecting), std::end(kSelecting), name) != std::end(kSelecting))
-      return std::string(name);
+    if (std::find(ops.begin(), ops.end(), name) != ops.end()) return std::string(name);
   }
   return "";
+}
+std::string selection_between(const Timeline& timeline, const Activity& a, const Activity& b) {
+  return op_between(timeline, a, b, kSelecting);
 }
 
 // The same between a call and the next launch, copy or wait of its thread.
@@ -98,15 +110,17 @@ double rows_selected(const Touch& product, const KernelStat& selection) {
 
 class Reduce {
  public:
-  Reduce(Walk& walk, Advice& advice) : walk_(walk), advice_(advice), chains_(walk) {}
+  Reduce(Walk& walk, Advice& advice)
+      : walk_(walk), advice_(advice), chains_(walk), diagonals_(walk) {}
 
   void run() {
     for (const Launches& run : walk_.runs())
       for (std::size_t i = 0; i < run.size(); ++i) {
-        if (i + 1 < run.size()) look_at(run, i);
+        if (i + 1 < run.size() && !diagonal({run.data() + i, 2})) look_at(run, i);
         sorts(run, i);
       }
     for (const Chain* chain : chains_.all()) estimate(*chain);
+    for (const Chain* chain : diagonals_.all()) estimate_diagonal(*chain);
     if (!sorts_.empty()) add_sorts();
   }
 
@@ -143,6 +157,50 @@ class Reduce {
     };
     for (std::size_t i = at; i > 0 && changes_layout(i - 1); --i) around.push_back(run[i - 1]);
     for (std::size_t i = at + 1; i < run.size() && changes_layout(i); ++i) around.push_back(run[i]);
+  }
+
+  // As many elements are read of a product as its diagonal has.
+  bool diagonal(std::span<const std::uint32_t> pair) {
+    const Touch &product = walk_.touch(pair[0]), &reader = walk_.touch(pair[1]);
+    if (product.kind != TouchKind::kProduct || walk_.taken(pair[0]) || !reader.light() ||
+        reader.n != product.batch * product.vectors())
+      return false;
+    if (op_between(walk_.facts().profile->timeline, walk_.at(pair[0]), walk_.at(pair[1]),
+                   kOfDiagonal)
+            .empty())
+      return false;
+    walk_.take(pair);
+    diagonals_.add(pair);
+    return true;
+  }
+  void estimate_diagonal(const Chain& chain) {
+    const Facts& facts = walk_.facts();
+    const Touch& touch = walk_.row_touch(chain.rows.front());
+    const KernelStat& kernel = facts.rows.kernels[facts.row_of[chain.rows.front()]];
+    const Peaks peaks = peaks_of(facts, kernel, kernel.dtype);
+    if (peaks.bandwidth <= 0) return;
+    const double operand = touch.in_size * touch.batch * touch.vectors() * touch.depth;
+    const auto after = [&](double passes, double memory) {
+      return std::min(chain.each_ns(), roof_ns(peaks, 0, passes * operand, 1, memory));
+    };
+    Intervention out = from_remedy(kReduceRemedy, kDiagonal);
+    become(facts, chain,
+           {after(kDiagonalPasses.low, kSelectedMemory.low),
+            after(kDiagonalPasses.mid, kSelectedMemory.mid),
+            after(kDiagonalPasses.high, kSelectedMemory.high)},
+           2, out);
+    name_kernel(kernel, out);
+    out.evidence.push_back(
+        {problem_text(kernel),
+         fmt::format("{}, {} each", counted(chain.count(), "time"), short_ns(chain.each_ns())),
+         "timeline and shapes"});
+    out.evidence.push_back(
+        {"elements of the product that the next kernel reads, of its diagonal",
+         fmt::format("{} of {}", si(touch.batch * touch.vectors(), ""), si(touch.n, "")),
+         "shapes"});
+    out.assumptions.emplace_back("no other kernel reads the rest of the product");
+    out.confidence = "B";
+    advice_.interventions.push_back(std::move(out));
   }
 
   bool sorts(std::uint32_t activity) const {
@@ -256,7 +314,7 @@ class Reduce {
 
   Walk& walk_;
   Advice& advice_;
-  Chains chains_;
+  Chains chains_, diagonals_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, Launches> around_;  // by product and reader
   Launches sorts_;
   std::string op_;

@@ -140,5 +140,27 @@ TEST(ReduceProblem, TheGradientOfARarelyReadTable) {
       nullptr);
 }
 
+Advice read_of_product(const char* op, const char* shape) {
+  return Program()
+      .steps(kSteps,
+             [&](Program& program) {
+               program.kernel(product("M=8192,N=8192,K=8192"), 2e6);
+               program.op(op);
+               program.kernel(reduction(shape), 5'000);
+             })
+      .advice();
+}
+
+TEST(ReduceProblem, OnlyTheDiagonalOfAProductIsRead) {
+  const Advice advice = read_of_product("aten::trace", "n=8192,out=1");
+  const Intervention* one = find(advice, "reduce_problem");
+  ASSERT_NE(one, nullptr);
+  EXPECT_EQ(one->title, "Compute the diagonal alone, not the product");
+  const double left = 3 * 2.0 * 8192 * 8192 / (0.7 * kBandwidth) * 1e9;
+  EXPECT_NEAR(one->saved_share.mid, 1 - left / 2.005e6, 0.02);
+  EXPECT_EQ(find(read_of_product("aten::view", "n=8192,out=1"), "reduce_problem"), nullptr);
+  EXPECT_EQ(find(read_of_product("aten::trace", "n=4096,out=1"), "reduce_problem"), nullptr);
+}
+
 }  // namespace
 }  // namespace purlin::analyze

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 namespace purlin::analyze {
 namespace {
@@ -27,6 +28,7 @@ constexpr Remedy kAlign = {
     "pad vocabulary, hidden and head extents once, in the weights: 50,257 becomes 50,304 (a "
     "multiple "
     "of 64); zero the padding|"
+    "images: pad the channels once, input and filters, instead of at each convolution|"
     "cuBLAS: leading dimensions and pointers on 16 bytes select the kernels of the present "
     "architecture",
     "mask the padded logits, and keep the padding out of sums"};
@@ -93,9 +95,46 @@ void align_row(Walk& walk, std::size_t row, Intervention& out) {
                           "kernel name"});
 }
 
+// The library pads the channels of a convolution itself, at each call, and cuts its result.
+constexpr std::string_view kPadding[] = {"AddPadding", "addPadding", "RemovePadding"};
+constexpr Interval3 kPaddingGone = {0.6, 0.95, 1};
+
+bool pads(const KernelStat& kernel) {
+  return kernel.name.op_class == "conv" &&
+         std::any_of(std::begin(kPadding), std::end(kPadding), [&](std::string_view word) {
+           return kernel.name.full.find(word) != std::string::npos;
+         });
+}
+
+void align_channels(const Walk& walk, Intervention& out) {
+  const Facts& facts = walk.facts();
+  Launches padding;
+  for (const Launches& run : walk.runs())
+    for (const std::uint32_t activity : run)
+      if (pads(walk.stat(activity))) {
+        // The library clears what it pads into.
+        if (activity > 0 && walk.at(activity - 1).kind == ActivityKind::kSet &&
+            walk.at(activity - 1).stream == walk.at(activity).stream)
+          padding.push_back(activity - 1);
+        padding.push_back(activity);
+        name_kernel(walk.stat(activity), out);
+      }
+  if (padding.empty()) return;
+  remove_launches(walk, padding, kPaddingGone, out);
+  out.evidence.push_back(
+      {"kernels and fills that pad channels at each call",
+       fmt::format(
+           "{}{}, {}", counted(in_one_unit(facts, static_cast<double>(padding.size())), "launch"),
+           a_unit(facts),
+           of_total(in_one_unit(facts, walk.duration(padding)), facts.unit.baseline_ns.mid)),
+       "kernel name"});
+  out.evidence.push_back({"one of them", problem_text(walk.stat(padding.back())), "shapes"});
+}
+
 void add_align(Walk& walk, Advice& advice) {
   Intervention out = from_remedy(kAlign);
   for (std::size_t i = 0; i < walk.facts().rows.kernels.size(); ++i) align_row(walk, i, out);
+  align_channels(walk, out);
   if (out.evidence.empty()) return;
   out.assumptions.push_back(fmt::format(
       "an aligned product reaches {:.2f} to {:.2f} of the compute peak, or {:.2f} to "

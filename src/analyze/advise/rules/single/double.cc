@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 
 namespace purlin::analyze {
 namespace {
@@ -49,8 +50,10 @@ Interval3 on_other_units(const Facts& facts, const KernelStat& kernel, const Tou
           tensor != nullptr ? std::min(good, at(kInTf32 * tensor->peak)) : good};
 }
 
+// Complex numbers hold two of them.
 bool in_double(const KernelStat& kernel) {
-  return kernel.dtype == "f64" || kernel.name.dtype == "f64";
+  const auto is_double = [](std::string_view type) { return type == "f64" || type == "c128"; };
+  return is_double(kernel.dtype) || is_double(kernel.name.dtype);
 }
 
 void add_double(Walk& walk, Advice& advice) {

@@ -25,6 +25,11 @@ TEST(LeaveFloat64, HalfOfTheBytesGo) {
   EXPECT_EQ(find(of_type("f32"), "leave_float64"), nullptr);
 }
 
+TEST(LeaveFloat64, ComplexNumbersHoldTwoOfThem) {
+  EXPECT_NEAR(share_of(of_type("c128"), "leave_float64").mid, 0.6 * (1 - 0.53), 0.02);
+  EXPECT_EQ(find(of_type("c64"), "leave_float64"), nullptr);
+}
+
 // An H200 multiplies as fast in 64 bits as in 32 without TF32: only that gains.
 TEST(LeaveFloat64, AProductAtTheRateOfItsUnitsGainsByTf32Only) {
   const double n = 4096, at_80 = 2 * n * n * n / (0.8 * 67e12) * 1e9;
