@@ -59,7 +59,7 @@ bool is_short(const Facts& facts, const Loop& loop) {
   return ns < kShortKernel * static_cast<double>(loop.launches.size());
 }
 
-// Layers of a network in training: each has weights of its own and a gradient for the next, so no
+// Layers of a network in training: each has other weights and gives the next its gradient, so no
 // batch holds two of them.
 bool is_of_layers(const Facts& facts, const Loop& loop) {
   const auto& activities = facts.profile->timeline.activities;

@@ -95,7 +95,7 @@ TEST(Loops, LayersInTrainingAreNoRounds) {
         .advice();
   };
   const Advice layers = trained(true), cells = trained(false);
-  EXPECT_TRUE(says(find(layers, "cut_host_work"), "33.3%, 20 rounds"));
+  EXPECT_TRUE(says(find(layers, "cut_host_work"), "loops within a step: 33.3%"));
   EXPECT_NEAR(share_of(layers, "cut_host_work").mid, 0.8 / 3, 0.06);
   EXPECT_LT(share_of(layers, "cut_host_work").high, 0.45);
   EXPECT_GT(share_of(cells, "cut_host_work").mid, 0.7);

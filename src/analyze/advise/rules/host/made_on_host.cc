@@ -31,7 +31,7 @@ constexpr Interval3 kPerhapsOnDevice = {0.4, 0.9, 1};
 // The work stays, on other threads: what add_input_rule has, from five cases.
 constexpr Interval3 kAhead = {0.3, 0.75, 1};
 
-// Arrays that are sent one after the other can be gathered in pinned memory and sent at once: the
+// Arrays that are sent in a row can be gathered in pinned memory and sent at once. The
 // host copies them at such a rate, B/s, and the link is PCIe 4 with 16 lanes.
 constexpr std::size_t kManyInARow = 8;
 constexpr Interval3 kGathered = {3e9, 8e9, 20e9};

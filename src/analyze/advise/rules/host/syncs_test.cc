@@ -98,7 +98,7 @@ TEST(Syncs, OpsOfATestGoWithIt) {
             share_of(checked("aten::tanh"), "remove_syncs").mid + 0.2);
 }
 
-// Values that were there at the first read need one read, whatever the host does with them.
+// Values that were there at the first read need one read, also where the host uses each at once.
 TEST(Syncs, ReadsInARowBecomeOne) {
   const auto read = [](int reads, bool works) {
     return Program()
