@@ -6,11 +6,12 @@ namespace purlin::analyze {
 std::span<const Rule* const> playbook() {
   // What goes as a whole comes before what would be done to a part of it.
   static constexpr const Rule* kRules[] = {
-      &kAttentionRule, &kTableRule,      &kDropoutRule, &kOptimizerRule, &kRecomputeRule,
-      &kBroadcastRule, &kReduceRule,     &kReuseRule,   &kBatchRule,     &kCastRule,
-      &kEpilogueRule,  &kFusionRule,     &kLayoutRule,  &kAlignRule,     &kGatherRule,
-      &kGridRule,      &kQuantizeRule,   &kDoubleRule,  &kShortenRule,   &kAllocationRule,
-      &kRoundTripRule, &kPersistentRule, &kCounterRule, &kCompileRule,   &kAtomicsRule};
+      &kAttentionRule,  &kTableRule,     &kDropoutRule,    &kOptimizerRule, &kRecomputeRule,
+      &kBroadcastRule,  &kReduceRule,    &kReuseRule,      &kBatchRule,     &kCastRule,
+      &kAgainRule,      &kEpilogueRule,  &kFusionRule,     &kLayoutRule,    &kAlignRule,
+      &kGatherRule,     &kGridRule,      &kQuantizeRule,   &kDoubleRule,    &kShortenRule,
+      &kAllocationRule, &kRoundTripRule, &kPersistentRule, &kCounterRule,   &kCompileRule,
+      &kAtomicsRule};
   return kRules;
 }
 
