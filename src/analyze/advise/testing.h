@@ -89,12 +89,15 @@ class Program {
   template <class Body>
   Program& within(const char* name, Body body) {
     Timeline& timeline = builder_.profile.timeline;
-    const std::size_t first = timeline.calls.size();
+    const std::size_t first = timeline.calls.size(), first_op = timeline.ops.size();
     const std::int64_t begin = host_;
     host_ += 100;
     body(*this);
     host_ += 100;
     builder_.op(name, begin, host_ - begin);
+    for (std::size_t i = first_op; i + 1 < timeline.ops.size(); ++i)
+      if (timeline.ops[i].parent == kNone)
+        timeline.ops[i].parent = static_cast<std::uint32_t>(timeline.ops.size() - 1);
     for (std::size_t i = first; i < timeline.calls.size(); ++i)
       if (timeline.calls[i].op == kNone)
         timeline.calls[i].op = static_cast<std::uint32_t>(timeline.ops.size() - 1);

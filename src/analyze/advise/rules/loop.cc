@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 #include <span>
+#include <string_view>
 
 namespace purlin::analyze {
 namespace {
@@ -58,6 +59,19 @@ bool is_short(const Facts& facts, const Loop& loop) {
   return ns < kShortKernel * static_cast<double>(loop.launches.size());
 }
 
+// Layers of a network in training: each has other weights and gives the next its gradient, so no
+// batch holds two of them.
+bool is_of_layers(const Facts& facts, const Loop& loop) {
+  const auto& activities = facts.profile->timeline.activities;
+  return std::any_of(loop.launches.begin(),
+                     loop.launches.begin() + static_cast<std::ptrdiff_t>(loop.period),
+                     [&](std::uint32_t i) {
+                       const std::string_view of =
+                           facts.rows.kernels[facts.row_of[activities[i].row]].name.op_class;
+                       return of == "gemm" || of == "conv" || of == "attention";
+                     });
+}
+
 // Elements that a kernel reads of its first input; 0 where not known.
 double operand(const Touch& touch) {
   if (touch.kind == TouchKind::kProduct) return touch.batch * touch.m * touch.depth;
@@ -90,10 +104,12 @@ std::vector<Loop> find_loops(const Facts& facts) {
 LoopShare share_of_loops(const Facts& facts, double fewest_rounds) {
   double all = 0, looped = 0, rounds = 0;
   LoopShare out;
+  const bool trains = Walk(facts).trains();
   for (const Launches& launches : kernels_by_step(facts)) {
     all += static_cast<double>(launches.size());
     for (const Loop& loop : loops_of(facts, launches)) {
       if (loop.rounds() < fewest_rounds || !is_short(facts, loop)) continue;
+      if (trains && is_of_layers(facts, loop)) continue;
       const auto size = static_cast<double>(loop.launches.size());
       looped += size;
       rounds += size * loop.rounds();

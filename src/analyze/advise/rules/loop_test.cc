@@ -77,5 +77,29 @@ TEST(Loops, WhatRepeatsManyTimesIsWorthMoreThanHalf) {
   EXPECT_LT(share_of(looped(12, 0, 100'000), "cut_host_work").mid, 0.15);
 }
 
+// Of a step in training, layers repeat as well, but no batch holds two of them. What an average of
+// the weights does to each tensor can be done to all at once.
+TEST(Loops, LayersInTrainingAreNoRounds) {
+  const auto trained = [](bool trains) {
+    return Program()
+        .steps(kSteps,
+               [=](Program& program) {
+                 if (trains) program.op("autograd::engine::evaluate_function: MmBackward0");
+                 for (int i = 0; i < 20; ++i) {
+                   program.late_kernel(small("M=128,N=256,K=256"), 4'000, kLate);
+                   program.late_kernel(functor("Relu", "n=32768,inputs=1", "bf16"), 2'000, kLate);
+                 }
+                 for (int i = 0; i < 20; ++i)
+                   program.late_kernel(functor("Mul", "n=65536,inputs=1"), 2'000, kLate);
+               })
+        .advice();
+  };
+  const Advice layers = trained(true), cells = trained(false);
+  EXPECT_TRUE(says(find(layers, "cut_host_work"), "loops within a step: 33.3%"));
+  EXPECT_NEAR(share_of(layers, "cut_host_work").mid, 0.8 / 3, 0.06);
+  EXPECT_LT(share_of(layers, "cut_host_work").high, 0.45);
+  EXPECT_GT(share_of(cells, "cut_host_work").mid, 0.7);
+}
+
 }  // namespace
 }  // namespace purlin::analyze

@@ -19,11 +19,12 @@ std::span<const Rule* const> playbook();
 void add_playbook(const Facts& facts, Advice& advice);
 
 extern const Remedy kReduceRemedy;  // of several rules
+Intervention reuse_result();        // of the rules about repeated results
 
 extern const Rule kAttentionRule, kOptimizerRule, kRecomputeRule, kReduceRule, kReuseRule,
     kBatchRule, kCastRule, kEpilogueRule, kFusionRule, kLayoutRule, kAlignRule, kGatherRule,
     kGridRule, kQuantizeRule, kDoubleRule, kShortenRule, kAllocationRule, kRoundTripRule,
     kPersistentRule, kCounterRule, kCompileRule, kTableRule, kAtomicsRule, kDropoutRule,
-    kBroadcastRule, kSpectraRule, kPooledRule, kByHandRule;
+    kBroadcastRule, kSpectraRule, kPooledRule, kByHandRule, kAgainRule;
 
 }  // namespace purlin::analyze

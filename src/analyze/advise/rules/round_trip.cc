@@ -4,6 +4,7 @@
 #include "analyze/advise/rules/playbook.h"
 #include "analyze/advise/rules/pricing.h"
 #include "analyze/text/layout.h"
+#include "analyze/timeline/host.h"
 #include "analyze/timeline/intervals.h"
 #include "base/text.h"
 #include "model/profile/copy_kind.h"
@@ -87,6 +88,8 @@ class RoundTrips {
       }
       add("copies to the host, which works on the array and sends what it made", std::move(work),
           bytes, handled);
+    } else {
+      worked_on();
     }
     sent_again();
   }
@@ -220,6 +223,77 @@ class RoundTrips {
     }
     out.confidence = works ? "B" : "C";
     advice_.interventions.push_back(std::move(out));
+  }
+
+  // A large copy to the host, and a long time before the thread gives the device work again: the
+  // host works on the array, and the device does not see the result.
+  void worked_on() {
+    const Timeline& timeline = profile_.timeline;
+    const HostFacts host(timeline);
+    Launches work;
+    std::vector<Interval> when;
+    double bytes = 0, ns = 0;
+    for (const std::uint32_t one : copies_) {
+      const Activity& copy = walk_.at(one);
+      if (way_of(one) != "d2h" || copy.bytes < kLarge || copy.call >= timeline.calls.size())
+        continue;
+      const Call& call = timeline.calls[copy.call];
+      const Interval after = idle_after(call, end_of(copy));
+      const double length = after.length() - of_others(host.process(call.process), after);
+      if (length < kLongWork) continue;
+      if (!when.empty() && when.back().end > after.begin) continue;
+      work.push_back(one);
+      when.push_back(after);
+      bytes += static_cast<double>(copy.bytes);
+      ns += length;
+    }
+    // To read an array takes the host about as long as its copy; less is to free or to keep it.
+    if (static_cast<double>(work.size()) < facts_.unit.count / 2 || ns < walk_.duration(work) ||
+        in_one_unit(facts_, ns) < kLeastHandled * facts_.unit.baseline_ns.mid)
+      return;
+    Intervention out = from_remedy(kRoundTrip);
+    remove_launches(walk_, work, kTripsGone, out);
+    out.saved_ns =
+        out.saved_ns + Interval3{1 - kOnDevice.low, 1 - kOnDevice.mid, 1 - kOnDevice.high} *
+                           in_one_unit(facts_, ns);
+    out.change.edits.emplace_back(edit::ScaleHost{kOnDevice, std::move(when), kNone});
+    out.evidence.push_back(
+        {"copies to the host, which gives the device no work for long after",
+         fmt::format("{}{}, {}",
+                     counted(in_one_unit(facts_, static_cast<double>(work.size())), "copy"),
+                     a_unit(facts_), format_bytes(in_one_unit(facts_, bytes))),
+         "timeline"});
+    out.evidence.push_back({"time after them",
+                            of_total(in_one_unit(facts_, ns), facts_.unit.baseline_ns.mid),
+                            "timeline"});
+    out.assumptions.emplace_back(
+        "in that time the host works on the array, which the device can do in little time");
+    out.confidence = "C";
+    advice_.interventions.push_back(std::move(out));
+  }
+  // From a copy's end until its thread gives the device work again, or waits for it in another op.
+  Interval idle_after(const Call& copy, std::int64_t end) const {
+    const auto& calls = profile_.timeline.calls;
+    Interval out{std::max(end, end_of(copy)), 0};
+    auto next = std::partition_point(calls.begin(), calls.end(),
+                                     [&](const Call& one) { return one.start_ns < end_of(copy); });
+    for (; next != calls.end(); ++next) {
+      if (next->process != copy.process || next->thread != copy.thread ||
+          next->kind == CallKind::kAllocation || next->kind == CallKind::kOther)
+        continue;
+      out.end = begin_of(*next);
+      if (next->kind != CallKind::kSync || next->op == kNone || next->op != copy.op) return out;
+      out.begin = std::max(out.begin, end_of(*next));
+    }
+    return {out.begin, out.begin};
+  }
+  // What the recording tool or the loading of input took of it.
+  static double of_others(const HostWaits& host, const Interval& when) {
+    double out = 0;
+    for (const NamedIntervals* list : {&host.profiler, &host.loading})
+      for (const NamedInterval& one : *list)
+        out += static_cast<double>(std::max<std::int64_t>(0, clip(one.interval, when).length()));
+    return out;
   }
 
   // Copies of one size to the device several times in each step: perhaps of one array.

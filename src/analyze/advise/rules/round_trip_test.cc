@@ -71,5 +71,32 @@ TEST(RoundTrip, OneSizeSentAgainInEachStep) {
   EXPECT_EQ(find(sent(6, 1024), "keep_on_device"), nullptr);
 }
 
+// A copy to the host, its work after it, and nothing comes back.
+Advice taken_to_host(std::int64_t copy_ns, std::int64_t host_ns, std::uint64_t bytes = 8 << 20) {
+  return Program()
+      .steps(kSteps,
+             [=](Program& program) {
+               program.kernel(product("M=4096,N=4096,K=4096"), 500'000);
+               program.within("aten::to", [=](Program& inner) {
+                 inner.copy("d2h pageable", copy_ns, bytes).wait();
+               });
+               program.work(host_ns);
+             })
+      .advice();
+}
+
+TEST(RoundTrip, WorkOfTheHostWithoutACopyBackMovesAsWell) {
+  const Advice advice = taken_to_host(200'000, 1'000'000);
+  const Intervention* one = find(advice, "keep_on_device");
+  ASSERT_NE(one, nullptr);
+  EXPECT_TRUE(says(one, "1 copy a step"));
+  EXPECT_NEAR(one->saved_share.mid, 0.95 * 1200 / 1720, 0.04);
+  EXPECT_GT(one->saved_share.low, 0.2);
+  EXPECT_EQ(one->confidence, "C");
+  // To free or keep the array takes less than the copy; what few bytes take is no work on them.
+  EXPECT_EQ(find(taken_to_host(2'000'000, 300'000), "keep_on_device"), nullptr);
+  EXPECT_EQ(find(taken_to_host(2'000, 1'000'000, 64), "keep_on_device"), nullptr);
+}
+
 }  // namespace
 }  // namespace purlin::analyze

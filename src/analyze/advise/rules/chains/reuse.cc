@@ -248,6 +248,8 @@ class Reuse {
 
 }  // namespace
 
+Intervention reuse_result() { return from_remedy(kReuse); }
+
 const Rule kReuseRule = {{&kReuse, 1},
                          [](Walk& walk, Advice& advice) { Reuse(walk, advice).run(); }};
 

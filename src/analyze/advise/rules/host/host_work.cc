@@ -17,12 +17,13 @@ namespace {
 constexpr double kLeastHost = 0.03;  // of the host's time that any program keeps
 // Rounds that repeat in a step can be done once, over a batch, or as one graph. Seven measured
 // loops of 8 and more rounds kept 1 to 23 % of the step.
-constexpr double kManyRounds = 8, kMostlyLoops = 0.6, kWorstLoop = 0.6, kUsualLoop = 0.2;
+constexpr double kManyRounds = 8, kMostlyLoops = 0.6, kSomeLoops = 0.2, kWorstLoop = 0.6,
+                 kUsualLoop = 0.2;
 constexpr double kWorstOther = 0.9;
 
 // Of the host's time, what stays.
 Interval3 host_left(const LoopShare& loops) {
-  if (loops.launches < kMostlyLoops) return {kWorstOther, 0.5, kLeastHost};
+  if (loops.launches < kSomeLoops) return {kWorstOther, 0.5, kLeastHost};
   return {kWorstLoop, std::max(kUsualLoop, 1 / loops.rounds), kLeastHost};
 }
 
@@ -41,7 +42,7 @@ void add_host_work_rule(HostView& view) {
   if (!view.hindrance.empty())
     out.how.push_back("CUDA: a repeated sequence could be a CUDA graph without: " +
                       clean(view.hindrance));
-  if (loops.launches >= kMostlyLoops)
+  if (loops.launches >= kSomeLoops)
     out.evidence.push_back({"launches in loops within a step",
                             fmt::format("{}, {:.0f} rounds of the same kernels",
                                         percent(loops.launches), loops.rounds),
@@ -54,7 +55,7 @@ void add_host_work_rule(HostView& view) {
     out.assumptions.emplace_back(
         "the CUDA graph saves most of the same time: this is what to do instead of it");
   }
-  if (loops.launches < kMostlyLoops) {
+  if (loops.launches < kSomeLoops) {
     scale_host(view.facts, left, {}, out.change);
   } else {
     // The device's small kernels become fewer as well.

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,6 +30,19 @@ constexpr Interval3 kMadeOnDevice = {0.6, 0.9, 1};
 constexpr Interval3 kPerhapsOnDevice = {0.4, 0.9, 1};
 // The work stays, on other threads: what add_input_rule has, from five cases.
 constexpr Interval3 kAhead = {0.3, 0.75, 1};
+
+// Arrays that are sent in a row can be gathered in pinned memory and sent at once. The
+// host copies them at such a rate, B/s, and the link is PCIe 4 with 16 lanes.
+constexpr std::size_t kManyInARow = 8;
+constexpr Interval3 kGathered = {3e9, 8e9, 20e9};
+constexpr double kLink = 24e9;
+constexpr RemedyCase kSendAtOnce = {
+    "Send the arrays in one copy", "hours",
+    "PyTorch: torch.stack(arrays, out=buffer) into a pinned buffer, then one "
+    "buffer.to(device, non_blocking=True)|"
+    "CUDA: gather them in pinned memory, then one cudaMemcpyAsync|"
+    "HIP: gather them in pinned memory, then one hipMemcpyAsync|OpenCL: one write",
+    "the pinned buffer must not change before its copy has ended"};
 
 Interval3 what_stays(Interval3 gone) { return {1 - gone.low, 1 - gone.mid, 1 - gone.high}; }
 
@@ -87,10 +101,78 @@ void add_keep(HostView& view, const MadeSum& sum, Interval3 gone, Evidence evide
            alternative ? "D" : "C");
 }
 
+// Arrays of which one follows the other with no launch of their process in between.
+std::vector<std::vector<Made>> in_a_row(const Timeline& timeline, const std::vector<Made>& made) {
+  std::map<std::uint32_t, std::vector<std::int64_t>> launches;  // of a process, sorted
+  for (const Call& call : timeline.calls)
+    if (call.kind == CallKind::kLaunch || call.kind == CallKind::kGraphLaunch)
+      launches[call.process].push_back(begin_of(call));
+  for (auto& [process, begins] : launches) std::sort(begins.begin(), begins.end());
+  std::vector<std::vector<Made>> out;
+  for (const Made& one : made) {
+    bool follows = !out.empty() && out.back().back().process == one.process;
+    if (follows) {
+      const auto& begins = launches[one.process];
+      const auto next = std::lower_bound(begins.begin(), begins.end(), out.back().back().sent.end);
+      follows = next == begins.end() || *next >= one.sent.end;
+    }
+    if (!follows) out.emplace_back();
+    out.back().push_back(one);
+  }
+  return out;
+}
+
+// Takes long rows of arrays out of `small`.
+std::vector<Made> take_rows(const Timeline& timeline, std::vector<Made>& small, double& rows) {
+  std::vector<Made> taken, left;
+  for (std::vector<Made>& row : in_a_row(timeline, small)) {
+    const bool many = row.size() >= kManyInARow;
+    rows += many ? 1 : 0;
+    std::vector<Made>& to = many ? taken : left;
+    to.insert(to.end(), row.begin(), row.end());
+  }
+  small = std::move(left);
+  return taken;
+}
+
+void add_rows(HostView& view, const std::vector<Made>& made, double rows) {
+  const MadeSum sum = made_sum(made, false, true);
+  if (sum.ns * view.share < kLeastSent * view.length) return;
+  double bytes = 0;
+  for (const Made& one : made)
+    bytes += static_cast<double>(view.facts.profile->timeline.activities[one.copy].bytes);
+  const auto count = static_cast<double>(made.size());
+  const auto gone = [&](double gather) {
+    const double stays = rows / count + bytes * (1 / gather + 1 / kLink) * 1e9 / sum.ns;
+    return std::clamp(1 - stays, 0.0, 1.0);
+  };
+  const Interval3 saved = {gone(kGathered.low), gone(kGathered.mid), gone(kGathered.high)};
+  Intervention out =
+      from_remedy(*std::find_if(remedies().begin(), remedies().end(),
+                                [](const Remedy& remedy) { return remedy.id == "cut_host_work"; }),
+                  kSendAtOnce);
+  out.evidence.push_back({"copies to the device with no launch in between",
+                          fmt::format("{}{}, {}", counted(count * view.share, "copy"),
+                                      a_unit(view.facts), format_bytes(bytes * view.share)),
+                          "timeline"});
+  out.evidence.push_back({"host's time for them", view.part(sum.ns * view.share), "timeline"});
+  out.assumptions.push_back(
+      fmt::format("the host gathers them at {:.0f} GB/s, {:.0f} to {:.0f}, in pinned memory",
+                  kGathered.mid / 1e9, kGathered.low / 1e9, kGathered.high / 1e9));
+  edit::RemoveCalls waits{waits_within(view.facts.profile->timeline, sum.when), saved};
+  if (!waits.calls.empty()) out.change.edits.emplace_back(std::move(waits));
+  out.change.edits.emplace_back(edit::ScaleHost{what_stays(saved), sum.when, kNone});
+  out.change.edits.emplace_back(edit::Remove{Affected::of(sum.copies), saved});
+  view.add(std::move(out), saved * (sum.ns * view.share), sum.ns * view.share, "C");
+}
+
 void add_values(HostView& view, const std::vector<Made>& made) {
   std::vector<Made> small;
   for (const Made& one : made)
     if (view.facts.profile->timeline.activities[one.copy].bytes < kSmallArray) small.push_back(one);
+  double rows = 0;
+  const std::vector<Made> taken = take_rows(view.facts.profile->timeline, small, rows);
+  if (!taken.empty()) add_rows(view, taken, rows);
   if (static_cast<double>(small.size()) * view.share < kManyValues) return;
   const MadeSum sum = made_sum(small, false, true);
   const double ns = sum.ns * view.share;

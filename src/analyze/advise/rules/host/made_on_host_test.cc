@@ -126,5 +126,37 @@ TEST(MadeOnHost, AnOptimizerOfFewLaunchesGainsLess) {
   EXPECT_GT(low(40), 0.3);
 }
 
+// Arrays of 32 KiB, `count` in a step, each sent from memory that is not pinned.
+Advice many_sent(int count, bool launches, std::uint64_t bytes = 32 << 10) {
+  return Program()
+      .steps(kSteps,
+             [=](Program& program) {
+               for (int i = 0; i < count; ++i) {
+                 program.within("aten::to", [=](Program& inner) {
+                   inner.work(5'000).copy("h2d pageable", 3'000, bytes).wait().work(4'000);
+                 });
+                 if (launches) program.kernel(functor("Exp", "n=8192,inputs=1"), 3'000);
+               }
+               program.kernel(functor("Exp", "n=4194304,inputs=1"), 30'000);
+             })
+      .advice();
+}
+
+TEST(MadeOnHost, ArraysSentInARowAreSentInOneCopy) {
+  const Advice advice = many_sent(64, false);
+  const Intervention* one = find(advice, "cut_host_work");
+  ASSERT_NE(one, nullptr);
+  EXPECT_EQ(one->title, "Send the arrays in one copy");
+  EXPECT_TRUE(says(one, "64 copies a step"));
+  EXPECT_EQ(find(advice, "keep_on_device"), nullptr);  // each is another array
+  EXPECT_GT(one->saved_share.low, 0);
+  // Larger arrays take the host longer to gather.
+  EXPECT_LT(share_of(many_sent(64, false, 60 << 10), "cut_host_work").mid,
+            one->saved_share.mid - 0.1);
+  for (const Advice& other : {many_sent(64, true), many_sent(4, false)})
+    for (const Intervention& any : other.interventions)
+      EXPECT_NE(any.title, "Send the arrays in one copy");
+}
+
 }  // namespace
 }  // namespace purlin::analyze

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host waits for the device, and launches the next work only then.
 #include "analyze/advise/rules/host/host_view.h"
+#include "analyze/advise/rules/host/reads.h"
 #include "analyze/advise/rules/pricing.h"
 #include "analyze/advise/rules/remedies.h"
-#include "analyze/advise/rules/walk.h"
 #include "analyze/text/layout.h"
 #include "analyze/timeline/host.h"
-#include "analyze/timeline/streams.h"
 #include "base/text.h"
 #include "model/profile/copy_kind.h"
 
@@ -15,8 +14,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
-#include <span>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,10 +21,12 @@ namespace purlin::analyze {
 namespace {
 
 constexpr double kSynchronised = 0.02;  // share of the unit
-constexpr double kSmallCopy = 64;       // bytes
 // Few programs need what they wait for several times in a step: most such waits are of logging.
 constexpr double kManyWaits = 3;
 constexpr Interval3 kMost = {0, 0.8, 1};
+// Of values that are read in a row: the host may stop to read before the last. What it does between
+// two of them stays, or goes with a loop that becomes one op.
+constexpr Interval3 kJoined = {0.8, 1, 1}, kBetween = {0, 0.5, 1};
 // Small kernels for each value that the host no longer reads, at worst, and their time, ns.
 constexpr double kInstead = 2, kSmallKernel = 2'000, kMostInstead = 0.15;
 
@@ -47,98 +46,39 @@ std::vector<std::uint32_t> many_copies(const HostView& view) {
   return many ? out : std::vector<std::uint32_t>();
 }
 
-// Ops that only a read of the host needs, where they come right before it: a test of all values.
-constexpr std::string_view kDeciding[] = {"aten::any", "aten::all", "aten::equal",
-                                          "aten::count_nonzero"};
-constexpr std::string_view kTesting[] = {"aten::isnan",      "aten::isinf", "aten::isfinite",
-                                         "aten::ne",         "aten::eq",    "aten::abs",
-                                         "aten::logical_not"};
-template <std::size_t kCount>
-bool one_of(const std::string_view (&names)[kCount], std::string_view name) {
-  return std::find(std::begin(names), std::end(names), name) != std::end(names);
-}
-
-constexpr int kMostOpsAbove = 64;
-
-// Ops that read a value of the device: they go with the wait, and the host's time in them.
-constexpr std::string_view kReading[] = {
-    "aten::item",  "aten::_local_scalar_dense", "aten::to",     "aten::_to_copy",
-    "aten::copy_", "aten::is_nonzero",          "aten::nonzero"};
-const Op* outermost_reading(const Timeline& timeline, std::uint32_t call) {
-  const Op* out = nullptr;
-  int seen = 0;  // records of other tools may go in circles
-  if (call >= timeline.calls.size()) return out;
-  for (std::uint32_t op = timeline.calls[call].op;
-       op < timeline.ops.size() && ++seen < kMostOpsAbove; op = timeline.ops[op].parent)
-    if (one_of(kReading, name_in(timeline, timeline.ops[op].name))) out = &timeline.ops[op];
-  return out;
-}
-std::int64_t begin_of_outermost(const Timeline& timeline, std::uint32_t op) {
-  std::int64_t begin = begin_of(timeline.ops[op]);
-  int seen = 0;
-  for (; op < timeline.ops.size() && ++seen < kMostOpsAbove; op = timeline.ops[op].parent)
-    begin = begin_of(timeline.ops[op]);
-  return begin;
-}
-
-// What the host reads: the time of the ops, and the device's work that makes what is read.
-struct Reads {
-  std::vector<Interval> when;
-  std::vector<std::uint32_t> work;
-};
-class FindReads {
- public:
-  explicit FindReads(const Profile& profile) : profile_(profile), timeline_(profile.timeline) {}
-
-  Reads run(const std::vector<std::uint32_t>& calls) {
-    for (const std::uint32_t i : calls)
-      if (const Op* op = outermost_reading(timeline_, i)) found_[begin_of(*op)] = end_of(*op);
-    const Streams streams(timeline_);
-    for (const StreamWork& stream : streams.all())
-      for (std::size_t i = 0; i < stream.activities.size(); ++i) look_at(stream.activities, i);
-    for (const auto& [begin, end] : found_)
-      if (out_.when.empty() || out_.when.back().end <= begin) out_.when.push_back({begin, end});
-    return std::move(out_);
-  }
-
- private:
-  void look_at(std::span<const std::uint32_t> work, std::size_t at) {
-    const Activity& one = timeline_.activities[work[at]];
-    const Op* op = outermost_reading(timeline_, one.call);
-    if (op == nullptr || !found_.contains(begin_of(*op))) return;
-    const bool copied = one.kind == ActivityKind::kCopy && one.row < profile_.copies.size();
-    const bool to_host = copied && copy_direction(profile_.copies[one.row].kind) == "d2h";
-    if (one.kind == ActivityKind::kKernel || to_host) out_.work.push_back(work[at]);
-    if (!to_host || static_cast<double>(one.bytes) > kSmallCopy) return;
-    const std::int64_t end = end_of(*op);
-    std::int64_t begin = begin_of(*op);
-    bool decided = false;
-    for (; at > 0; --at) {
-      const Activity& before = timeline_.activities[work[at - 1]];
-      if (before.kind == ActivityKind::kSet && decided) continue;
-      if (before.kind != ActivityKind::kKernel || before.call >= timeline_.calls.size()) break;
-      const std::uint32_t its = timeline_.calls[before.call].op;
-      if (its >= timeline_.ops.size()) break;
-      const std::string_view name = name_in(timeline_, timeline_.ops[its].name);
-      if (decided ? !one_of(kTesting, name) : !one_of(kDeciding, name)) break;
-      decided = true;
-      out_.work.push_back(work[at - 1]);
-      begin = std::min(begin, begin_of_outermost(timeline_, its));
-    }
-    if (decided) found_[begin] = std::max(found_[begin], end);
-  }
-
-  const Profile& profile_;
-  const Timeline& timeline_;
-  std::map<std::int64_t, std::int64_t> found_;  // begin -> end, of the outermost
-  Reads out_;
-};
-
 double time_of(const HostView& view, const std::vector<std::uint32_t>& activities) {
   double ns = 0;
   for (const std::uint32_t i : activities)
     ns += static_cast<double>(interval_of(view.facts.profile->timeline.activities[i]).length());
   return ns * view.share;
+}
+
+Interval3 rest_of(const Interval3& gone) { return {1 - gone.low, 1 - gone.mid, 1 - gone.high}; }
+
+// The host's time in some reads and the device's work for them go with their waits.
+void remove_reads(const Profile& profile, edit::RemoveCalls edit, Change& change) {
+  if (edit.calls.empty()) return;
+  Reads reads = find_reads(profile, edit.calls);
+  const Interval3 left = rest_of(edit.gone);
+  if (!reads.when.empty())
+    change.edits.emplace_back(edit::ScaleHost{left, std::move(reads.when), kNone});
+  if (!reads.work.empty())
+    change.edits.emplace_back(edit::Scale{Affected::of(std::move(reads.work)), left});
+  change.edits.emplace_back(std::move(edit));
+}
+
+// One read for all that are read in a row.
+void join_reads(const HostView& view, ReadsInARow row, Intervention& out) {
+  if (row.again.empty()) return;
+  out.evidence.push_back(
+      {"reads with no work for the device since the read before",
+       fmt::format("{}{}", counted(static_cast<double>(row.again.size()) * view.share, "read"),
+                   view.unit.kind == "step" ? " a step" : ""),
+       "timeline"});
+  out.assumptions.emplace_back(
+      "values that are read in a row can be read at once, such as by .tolist()");
+  out.change.edits.emplace_back(edit::ScaleHost{rest_of(kBetween), std::move(row.between), kNone});
+  remove_reads(*view.facts.profile, {std::move(row.again), kJoined}, out.change);
 }
 
 }  // namespace
@@ -158,6 +98,12 @@ void add_syncs_rule(HostView& view) {
     if (call.name < timeline.names.size()) by_name[call.name] += 1;
   }
   const double waits = static_cast<double>(edit.calls.size()) * view.share;
+  ReadsInARow row = reads_in_a_row(timeline);
+  if (view.unit.kind != "step" || static_cast<double>(row.again.size()) * view.share < kManyWaits)
+    row = {};
+  std::erase_if(edit.calls, [&](std::uint32_t call) {
+    return std::binary_search(row.again.begin(), row.again.end(), call);
+  });
   edit.gone = view.unit.kind == "step" && waits >= kManyWaits ? kMost : kHalf;
   const Interval3 gone = edit.gone;
   std::vector<std::pair<double, std::uint32_t>> most;
@@ -174,15 +120,15 @@ void add_syncs_rule(HostView& view) {
   double small = 0;
   for (const Activity& activity : timeline.activities)
     if (activity.kind == ActivityKind::kCopy && activity.bytes > 0 &&
-        static_cast<double>(activity.bytes) <= kSmallCopy &&
-        activity.row < view.facts.profile->copies.size() &&
+        activity.bytes <= kReadBytes && activity.row < view.facts.profile->copies.size() &&
         copy_direction(view.facts.profile->copies[activity.row].kind) == "d2h")
       small += 1;
   if (small > 0) {
     // Where the host decides by what it reads, the device has to decide instead.
     const double each = launch_cost(view.facts).mid + kSmallKernel;
-    out.instead_ns =
-        std::min(kMostInstead * view.unit.baseline_ns.mid, small * view.share * kInstead * each);
+    const double decisions = std::max(0.0, small - static_cast<double>(row.again.size()));
+    out.instead_ns = std::min(kMostInstead * view.unit.baseline_ns.mid,
+                              decisions * view.share * kInstead * each);
     out.evidence.push_back(
         {"memcpys to the host of a few bytes, such as .item()", format_count(small), "timeline"});
   }
@@ -200,13 +146,8 @@ void add_syncs_rule(HostView& view) {
           ? "the wait may be a real dependency; a decision of the host then becomes kernels of the "
             "device: two programs became slower, so the low estimate is a loss"
           : "the wait may be a real dependency, so the low estimate is 0");
-  const Interval3 left = {1 - gone.low, 1 - gone.mid, 1 - gone.high};
-  Reads reads = FindReads(*view.facts.profile).run(edit.calls);
-  if (!reads.when.empty())
-    out.change.edits.emplace_back(edit::ScaleHost{left, std::move(reads.when), kNone});
-  if (!reads.work.empty())
-    out.change.edits.emplace_back(edit::Scale{Affected::of(std::move(reads.work)), left});
-  if (!edit.calls.empty()) out.change.edits.emplace_back(std::move(edit));
+  join_reads(view, std::move(row), out);
+  remove_reads(*view.facts.profile, std::move(edit), out.change);
   view.add(std::move(out), gone * waited, waited, "C");
 }
 

@@ -73,5 +73,58 @@ TEST(Syncs, WhatMakesTheValueThatIsReadGoesAsWell) {
   EXPECT_LT(half, with - 0.1);
 }
 
+// A test that the framework makes of several ops is one test: aten::isfinite calls abs and mul.
+TEST(Syncs, OpsOfATestGoWithIt) {
+  const auto checked = [](const char* test) {
+    return Program()
+        .steps(kSteps,
+               [&](Program& program) {
+                 const auto small = [](Program& inner) {
+                   inner.work(10'000).kernel(functor("Mul", "n=262144,inputs=2"), 2'000);
+                 };
+                 for (int i = 0; i < 8; ++i) {
+                   program.within(test, [&](Program& inner) {
+                     inner.within("aten::abs", small).within("aten::mul", small);
+                   });
+                   program.within("aten::all", small);
+                   program.within("aten::item", [](Program& inner) {
+                     inner.copy("d2h pinned", 1'000, 1).wait().work(2'000);
+                   });
+                 }
+               })
+        .advice();
+  };
+  EXPECT_GT(share_of(checked("aten::isfinite"), "remove_syncs").mid,
+            share_of(checked("aten::tanh"), "remove_syncs").mid + 0.2);
+}
+
+// Values that were there at the first read need one read, also where the host uses each at once.
+TEST(Syncs, ReadsInARowBecomeOne) {
+  const auto read = [](int reads, bool works) {
+    return Program()
+        .steps(kSteps,
+               [=](Program& program) {
+                 for (int i = 0; i < reads; ++i) {
+                   program.within("aten::item", [](Program& inner) {
+                     inner.copy("d2h pinned", 2'000, 8).wait().work(5'000);
+                   });
+                   program.work(10'000);
+                   if (works) program.kernel(functor("Exp", "n=262144,inputs=1"), 2'000);
+                 }
+                 program.kernel(functor("Exp", "n=4194304,inputs=1"), 100'000);
+               })
+        .advice();
+  };
+  const Advice row = read(32, false);
+  EXPECT_TRUE(says(find(row, "remove_syncs"), "31 reads a step"));
+  EXPECT_GT(share_of(row, "remove_syncs").low, 0.25);  // no decision and no dependency
+  EXPECT_GT(share_of(row, "remove_syncs").high, 0.75);
+  // Each value may follow from the work since the last read.
+  const Advice apart = read(32, true);
+  EXPECT_FALSE(says(find(apart, "remove_syncs"), "reads a step"));
+  EXPECT_LE(share_of(apart, "remove_syncs").low, 0);
+  EXPECT_FALSE(says(find(read(2, false), "remove_syncs"), "read a step"));
+}
+
 }  // namespace
 }  // namespace purlin::analyze
