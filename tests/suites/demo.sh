@@ -8,7 +8,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 for attempt in 1 2 3; do
   rm -rf "$tmp/demo"
   code=0
-  COLUMNS=80 purlin demo --device opencl:0 --budget 12s -o "$tmp/demo" --json >"$tmp/summary.json" 2>"$tmp/err" || code=$?
+  COLUMNS=80 purlin demo --device opencl:0 --budget 24s -o "$tmp/demo" --json >"$tmp/summary.json" 2>"$tmp/err" || code=$?
   [ "$code" -eq 0 ] || [ "$code" -eq 3 ] || { cat "$tmp/err" >&2; fail "the demo ended with $code"; }
   expect_json "$tmp/summary.json" "d['schema'] == 'purlin.demo/1' and d['profile']['share'] > 0"
   expect_json "$tmp/summary.json" "d['tune']['speedup'] >= 1 and d['tune']['measured'] >= 2"
