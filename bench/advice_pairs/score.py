@@ -4,7 +4,8 @@
 Each FOLDER has pairs.json and traces/, or is an archive of both that keep.py made, as those in recorded/. `--seen` leaves the pairs that are set aside out: the constants of the rules are chosen
 with it. `--as-seen` counts them as seen, `--sealed` prints them alone. A pair counts as named where its rule, or one that names
 the same cure, is first or second (`--rule-alone`: its rule only); as inside where the measured saving lies in the interval of
-its own rule, which `after` carries out. A null pair counts as quiet where its rule promises at most 3 %. `--own` takes the
+its own rule, which `after` carries out, or where that is absent in the interval of the rule that names the cure. The table
+counts inside among all pairs with a gain and among those that have an interval. A null pair counts as quiet where its rule promises at most 3 %. `--own` takes the
 profiles of own.py (own/NAME.plprof), where they are, and `--synced` the traces with a synchronisation after each step, against
 the gain that was measured without one.
 """
@@ -35,8 +36,9 @@ def judge(pair, interventions, rule_alone=False):
     pair["quiet"] = pair["promise"] <= QUIET
     if found:
         pair["rank"] = found[0][0]
-    own = next((one for _, one in found if one["id"] == pair["rule"]), None)
+    own = next((one for _, one in found if one["id"] == pair["rule"]), found[0][1] if found else None)
     if own:
+        pair["by"] = own["id"]
         pair["predicted"] = [own["saved_share"][end] for end in ("low", "mid", "high")]
         low, _, high = pair["predicted"]
         pair["inside"] = low <= pair["saved_share"] <= high
@@ -56,7 +58,8 @@ def table(title, pairs):
         if "predicted" in pair:
             low, mid, high = map(percent, pair["predicted"])
             predicted = f"{mid} ({low} to {high})"
-        print(f"| {pair['name']} | {pair['rule']} | {percent(pair['saved_share'])} | {predicted} "
+        by = f" by {pair['by']}" if pair.get("by", pair["rule"]) != pair["rule"] else ""
+        print(f"| {pair['name']} | {pair['rule']}{by} | {percent(pair['saved_share'])} | {predicted} "
               f"| {'yes' if pair.get('inside') else 'no'} | {pair.get('rank', '–')} | {pair['first']} |")
     real = [pair for pair in pairs if pair["saved_share"] > QUIET]
     named = [pair for pair in real if pair.get("rank", 9) <= 2]
@@ -64,7 +67,8 @@ def table(title, pairs):
     widths = [pair["width"] for pair in real if "width" in pair]
     if real:
         print(f"\nOf {len(real)} with a gain above 3 %: named first or second {len(named)} ({percent(len(named) / len(real))} %), "
-              f"inside {len(inside)} ({percent(len(inside) / len(real))} %), mean width "
+              f"inside {len(inside)} ({percent(len(inside) / len(real))} %; {percent(len(inside) / max(1, len(widths)))} % of the "
+              f"{len(widths)} with an interval), mean width "
               f"{100 * statistics.mean(widths) if widths else 0:.0f} points.")
 
 
@@ -72,7 +76,8 @@ def nulls(title, pairs):
     print(f"\n### {title}\n")
     print("| pair | tempting rule | measured, % | promised, % | quiet | highest promise of another rule |\n|---|---|--:|--:|---|---|")
     for pair in pairs:
-        print(f"| {pair['name']} | {pair['rule']} | {percent(pair['saved_share'])} | {percent(pair['promise'])} "
+        by = f" by {pair['by']}" if pair.get("by", pair["rule"]) != pair["rule"] else ""
+        print(f"| {pair['name']} | {pair['rule']}{by} | {percent(pair['saved_share'])} | {percent(pair['promise'])} "
               f"| {'yes' if pair['quiet'] else 'no'} | {pair['first']} {percent(pair['any_promise'])} % |")
     print(f"\nQuiet: {sum(pair['quiet'] for pair in pairs)} of {len(pairs)}.")
 
