@@ -149,24 +149,61 @@ def in_thread():
     thread.join()
 
 
+def capture_answers(needs_cupti, **more):
+    """Answers as Purlin's capture in this process would."""
+    if not SPOOL:
+        return
+    server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    os.chdir(SPOOL)
+    server.bind("control-%d" % os.getpid())
+    server.listen()
+
+    def answer():
+        while True:
+            client = server.accept()[0]
+            client.recv(128)
+            said = {"needs_cupti": needs_cupti, "state": "governed"}
+            said.update((name, value()) for name, value in more.items())
+            client.send(json.dumps(said).encode())
+            client.close()
+
+    threading.Thread(target=answer, daemon=True).start()
+
+
 def capture_says(needs_cupti, teardown):
-    """Answers as Purlin's capture in this process would; what the trace then does with CUPTI."""
-    if SPOOL:
-        server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        os.chdir(SPOOL)
-        server.bind("control-%d" % os.getpid())
-        server.listen()
-
-        def answer():
-            while True:
-                client = server.accept()[0]
-                client.recv(128)
-                client.send(json.dumps({"needs_cupti": needs_cupti}).encode())
-                client.close()
-
-        threading.Thread(target=answer, daemon=True).start()
+    """What the trace then does with CUPTI."""
+    capture_answers(needs_cupti)
     until(traced)
-    print("teardown", torch.STATE.teardown if SPOOL else teardown)
+    print("teardown", torch.STATE.teardowns[-1] if SPOOL else teardown)
+
+
+def load_and_infer():
+    """For longer than several tries wait, nothing computes. Purlin's capture sees that."""
+    work = [0]
+    capture_answers(False, computing_launches=lambda: work[0])
+    load(2)
+    end = time.time() + 120
+    while SPOOL and not traced() and time.time() < end:
+        work[0] += 2
+        step(train=False)
+
+
+def pause(seconds):
+    """Some steps, of which the first one compiles, then work without a step."""
+    for number in range(5):
+        step()
+        if number == 0:
+            time.sleep(2.5)
+    end = time.time() + seconds
+    while time.time() < end:
+        step(train=False)
+
+
+def teardowns(expected):
+    """TEARDOWN_CUPTI at the end of each trace. After the last one, steps have no trace."""
+    for _ in range(200):
+        step()
+    print("teardowns", torch.STATE.teardowns if SPOOL else expected)
 
 
 class Interrupt(Exception):
@@ -211,6 +248,9 @@ MODES = {
     "thread": in_thread,
     "recording": lambda: capture_says(True, "0"),
     "ended": lambda: capture_says(False, "1"),
+    "load_and_infer": load_and_infer,
+    "pause": lambda: pause(1.5),
+    "teardowns": lambda: teardowns(["1"]),
     "capture": capture,
     "term": lambda: os.kill(os.getpid(), signal.SIGTERM),
     "exit7": lambda: sys.exit(7),

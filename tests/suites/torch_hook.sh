@@ -139,6 +139,14 @@ has_note torch_trace "recorded 10 steps"
 FAKE_TORCH_OLD=1 unchanged 0 infer_note
 has_note torch_no_trace "cannot record all threads"
 
+# --- CUPTI is left once, at the end of the one trace: none is begun while nothing computes, nor in
+# a pause of the steps, nor after a first step that compiles; none of steps follows one by time
+unchanged 0 load_and_infer teardowns
+has_note torch_trace "recorded 20"
+unchanged 0 pause wait teardowns
+has_note torch_trace "recorded 10 steps"
+unchanged 0 infer teardowns
+
 unchanged 0 thread
 is "notes" "$(causes a.plprof)" "torch_trace torch_trace_only"
 

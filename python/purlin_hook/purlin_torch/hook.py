@@ -50,6 +50,7 @@ class Hook:
         self.window = None
         self.finished = False  # nothing more is traced without a request
         self._timed = self._claimed = False  # has a trace by time; is the run's traced process
+        self._computed = 0  # launches that compute, when a trace by time was thought of before
         self.forked = False
         self._importer = threading.get_ident()
         self._made = 0
@@ -180,7 +181,7 @@ class Hook:
             asked = self._requested and self.steps.count > 2
             if not asked and (self.settings.on_request or not self.steps.steady()):
                 return
-            if self.steps.usual() > self.settings.longest_s * 1e9:
+            if self.steps.too_long(self.settings.longest_s):
                 return
             if self._answer is None:  # the steps go on until the answer is there
                 if not self._may_trace():
@@ -301,10 +302,14 @@ class Hook:
     def _without_steps(self, since, tries):
         """A program that loads a model, or has an optimizer, has more time to its first step."""
         now, wait = time.perf_counter_ns(), self.settings.wait_s * 1e9
+        too_long = self.steps.too_long(self.settings.longest_s)
         if not self._requested:
-            wait *= 2 ** tries * (60 if self.steps.count == 0 and self._has_optimizer() else 1)
+            wait *= 2 ** tries
+            if self.steps.count > 0:
+                wait *= 1 if too_long else 6
+            elif self._has_optimizer():
+                wait *= 60
         last = max(since, self.steps.last or 0)
-        too_long = self.steps.usual() > self.settings.longest_s * 1e9
         return now - (since if too_long else last) > wait
 
     def _has_optimizer(self):
@@ -317,7 +322,11 @@ class Hook:
         return False
 
     def _trace_time(self, anything):
-        """True where nothing more is to be tried. `anything`: whichever kernels there are."""
+        """True where nothing more is to be tried. `anything`: whichever kernels there are.
+
+        CUPTI is shut down once in a process, at the end of a trace. So a trace that would be dropped
+        is better not begun: Purlin's capture knows whether the program computes.
+        """
         reason = self._obstacle()
         if reason:
             self._finish(reason)
@@ -328,6 +337,10 @@ class Hook:
             return True
         answer = CaptureAnswer(self.settings.folder)
         answer.ask()
+        computed, self._computed = self._computed, answer.computing or 0
+        if not anything and answer.computing is not None and answer.computing <= computed:
+            self._claim(False)
+            return False
         window = self._new_window("time", answer)
         self._on_its_thread(window, lambda: self._start(window, everywhere))
         window.start_ns = time.time_ns()
@@ -486,9 +499,9 @@ class Hook:
         self._requested = False
         found = wanted is None or self._has_work(window, wanted)
         window.own_ns += time.perf_counter_ns() - window.closed
-        if found and window.mode == "time":
+        if found and window.mode == "time" and window.keeps_cupti:
             self._timed = True  # steps may come later, and have a trace too
-        elif found:
+        elif found:  # another trace would leave CUPTI attached
             self.finished = True
         if found:
             self._exporting = window

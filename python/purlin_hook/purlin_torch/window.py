@@ -49,6 +49,10 @@ class Steps:
         self.last = now
         self.count += 1
 
+    def too_long(self, longest_s):
+        """Each of them, not a first one that compiles."""
+        return len(self.durations) >= 3 and self.usual() > longest_s * 1e9
+
     def usual(self):
         """The mean of the last third."""
         third = max(1, len(self.durations) // 3)
@@ -168,6 +172,7 @@ class CaptureAnswer:
         self.folder = folder
         self.keeps_cupti = records_to_the_end(os.environ.get)
         self.records_per_s = 0
+        self.computing = None  # launches of kernels that compute, so far; None: not known
         self.done = False
         self.began = time.perf_counter_ns()
 
@@ -176,6 +181,8 @@ class CaptureAnswer:
             said = self._status()
             self.keeps_cupti = bool(said.get("needs_cupti", self.keeps_cupti))
             self.records_per_s = float(said.get("records_per_s", 0))
+            if said.get("state") in ("recording", "governed"):
+                self.computing = float(said["computing_launches"])
         except Exception:
             pass
         self.done = True

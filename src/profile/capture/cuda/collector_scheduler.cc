@@ -443,6 +443,7 @@ std::string CollectorScheduler::control(Ownership& ownership, const ControlReque
   if (!opens_anyway && opens_again(now)) answer.text("warning", kThreadsText);
   return answer.raw("needs_cupti", needs_cupti(now) ? "true" : "false")
       .real("records_per_s", controller_.records_per_s())
+      .real("computing_launches", recorder_.computing_launches())
       .real("budget", controller_.budget())
       .real("governed_ns", totals.governed_ns)
       .real("recorded_ns", totals.recorded_ns)

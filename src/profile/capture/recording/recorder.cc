@@ -20,6 +20,16 @@ namespace {
 
 constexpr std::string_view kOtherKernels = "(other kernels)";
 constexpr std::size_t kMaxName = 1 << 16;
+// Parts of names of libraries and kernels that multiply, convolve or attend.
+constexpr std::string_view kComputing[] = {
+    "gemm", "gemv", "nvjet", "cutlass", "xmma", "cudnn", "conv2d", "conv_depthwise", "flash",
+    "fmha", "attention", "triton"};
+
+bool computes(std::string_view name) {
+  return std::any_of(std::begin(kComputing), std::end(kComputing), [&](std::string_view part) {
+    return name.find(part) != std::string_view::npos;
+  });
+}
 
 wire::KernelDefinition definition_of(const LaunchFacts& facts, std::uint32_t name) {
   wire::KernelDefinition definition;
@@ -107,6 +117,11 @@ void Recorder::set_sampling(const SamplingFacts& facts) {
 Recorder::Spent Recorder::spent() {
   const std::lock_guard<std::mutex> lock(mutex_);
   return {sampling_, overhead_ns_};
+}
+
+double Recorder::computing_launches() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return computing_;
 }
 
 void Recorder::add_pace(const Pace& pace) {
@@ -222,7 +237,9 @@ std::uint32_t Recorder::row_of(const LaunchFacts& facts) {
     return recent.row;
   recent.shape = shape;
   recent.name = {};  // until it is known that the launch has its own row
-  return find_row(facts, recent);
+  const std::uint32_t row = find_row(facts, recent);
+  rows_[row].computes = rows_[row].computes || computes(facts.name);
+  return row;
 }
 
 Recorder::RowKey Recorder::key_of(const LaunchFacts& facts, std::uint32_t name) const {
@@ -339,6 +356,7 @@ void Recorder::add_ended(const LaunchFacts& facts) {
   row.duration_ns = facts.duration_ns;
   const double seen = facts.again ? 0 : 1;
   seen_ += seen;
+  if (row.computes) computing_ += seen;
   sampled_out_ += facts.weight - seen;
   dirty_ = true;
   if (!in_timeline(facts)) return;

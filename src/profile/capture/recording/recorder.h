@@ -162,6 +162,9 @@ class Recorder {
     double overhead_ns = 0;
   };
   Spent spent();
+  // Launches so far of kernels that multiply, convolve or attend, by their names. A program that
+  // loads a model or its data makes none.
+  double computing_launches();
   void add_pace(const Pace& pace);
   void set_one_in(int runs);  // one run in so many holds the budget
   void add_bytes_written(std::size_t bytes);
@@ -178,6 +181,7 @@ class Recorder {
     Sketch added;  // since the last drain
     std::int64_t first_ns = 0, last_ns = 0;
     std::int64_t duration_ns = -1;  // of its last launch
+    bool computes = false;
   };
   struct Unended {  // a launch, until it is known what others of its kernel take
     LaunchFacts facts;
@@ -288,6 +292,7 @@ class Recorder {
   HostEvents host_;
   std::map<std::string, Note, std::less<>> notes_;
   double seen_ = 0, sampled_out_ = 0, counted_ = 0, lost_ = 0, overhead_ns_ = 0;
+  double computing_ = 0;
   SamplingFacts sampling_;
   int one_in_ = 0;
   std::uint64_t bytes_written_ = 0;

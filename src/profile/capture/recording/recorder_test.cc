@@ -63,6 +63,20 @@ TEST(Recorder, LaterTimelineWindowsReplaceEarlierOnes) {
   }
 }
 
+// By this the PyTorch hook tells a program that works from one that loads a model.
+TEST(Recorder, LaunchesThatComputeAreCounted) {
+  Recorder recorder(false);
+  with_process(recorder);
+  Recorder::Batch(recorder).launch(launch("direct_copy_kernel", 1, 1000));
+  EXPECT_EQ(recorder.computing_launches(), 0);
+  for (const char* name : {"sm80_xmma_gemm_f16", "pytorch_flash::flash_fwd_kernel", "nvjet_hsh_64"})
+    for (int launches = 0; launches < 2; ++launches)
+      Recorder::Batch(recorder).launch(launch(name, 1, 2000));
+  recorder.drain(0, 3000, false);
+  Recorder::Batch(recorder).launch(launch("nvjet_hsh_64", 1, 4000));
+  EXPECT_EQ(recorder.computing_launches(), 7);
+}
+
 TEST(Recorder, ARequestedWindowIsTheTimeline) {
   constexpr std::int64_t kStart = 1'700'000'000'000'000'000, kMs = 1'000'000;
   Recorder recorder(false);

@@ -11,7 +11,7 @@ class State:
         self.everywhere = False
         self.events = []
         self.record_function = True
-        self.teardown = None  # TEARDOWN_CUPTI when the last trace ended
+        self.teardowns = []  # TEARDOWN_CUPTI at the end of each trace
 
     def record(self, event, at_ns):
         if self.recording is None or not self.record_function:

@@ -48,7 +48,7 @@ def _disable_profiler():
     if STATE.recording != threading.get_ident():
         raise RuntimeError("Can't disable Kineto profiler when it's not running")
     STATE.recording = STATE.prepared = None
-    STATE.teardown = os.environ.get("TEARDOWN_CUPTI")
+    STATE.teardowns.append(os.environ.get("TEARDOWN_CUPTI"))
     return _Results(STATE.events)
 
 
