@@ -15,7 +15,7 @@ constexpr int kGateAttempts = 3;
 // The planted config takes at least so many times the winner's time in the search. A time of the
 // search is one measurement on a machine that others may use, so a config can be faster than it
 // shows. The gate then passes, and the next factor is planted.
-constexpr double kPlantedSlowdowns[] = {1.3, 2, 4};
+constexpr double kPlantedSlowdowns[] = {kLeastPlantedSlowdown, 2, 4};
 
 // Other work on a CPU makes it noisier than a GPU: the gate often could not resolve 5 % there.
 // The planted slowdown is above the thresholds of both.
@@ -55,25 +55,6 @@ Result<GateAnswer> ask_gate(const DemoRun& run, int wanted, Style style) {
     if (answer.decided || attempt == kGateAttempts) return answer;
     run.say("something else keeps this machine busy; asking again", Style::kYellow);
   }
-}
-
-// The measured config nearest above `factor` times the winner's time. None: null.
-const Json* slower_config(const Json& tuned, double factor) {
-  // Times of the search compare with the winner's time in the search. On a busy machine the
-  // winner's time in the finals may be far smaller.
-  const std::string winner = tuned["best"]["config"].dump();
-  double best_ms = tuned["best"]["time_ms"].as_double();
-  for (const Json& evaluation : tuned["evaluations"].items())
-    if (evaluation["status"].as_string() == "ok" && evaluation["config"].dump() == winner)
-      best_ms = std::max(best_ms, evaluation["time_ms"].as_double());
-  const Json* slower = nullptr;
-  for (const Json& evaluation : tuned["evaluations"].items()) {
-    if (evaluation["status"].as_string() != "ok") continue;
-    const double ms = evaluation["time_ms"].as_double();
-    if (ms < factor * best_ms) continue;
-    if (slower == nullptr || ms < (*slower)["time_ms"].as_double()) slower = &evaluation;
-  }
-  return slower == nullptr ? nullptr : &(*slower)["config"];
 }
 
 // Puts `config` into the cache in place of the winner.

@@ -19,7 +19,15 @@ namespace purlin::cli {
 // share of the device's time.
 Result<Json> profile_sample(const DemoRun& run);
 
-// Tunes a kernel within `budget` and caches the winner. `document` is that of `tune --json`.
+// The measured config nearest above `factor` times the winner's time. None: null. `tuned` is the
+// document of `tune --json`, and outlives the result.
+const Json* slower_config(const Json& tuned, double factor);
+// The smallest factor that the demo plants. The gate finds it on a GPU and on a busy CPU.
+inline constexpr double kLeastPlantedSlowdown = 1.3;
+
+// Tunes a kernel within `budget` and caches the winner. `document` is that of `tune --json`. A
+// search that measured no config slower than the winner is asked again, for twice the time, at most
+// four times: the gate would have nothing to show.
 struct TunedKernel {
   Json document;
   Json figures;
