@@ -208,7 +208,7 @@ def boxes_kept_by_a_threshold_per_level():
     def before():
         found = []
         for scores, boxes in levels:
-            kept = scores > 0.95
+            kept = scores > 0.97
             found.append(decoded(scores[kept], boxes[kept]))
         return torch.cat(found)
 
