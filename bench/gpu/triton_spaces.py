@@ -8,11 +8,13 @@ For each kernel, in one process and in this order, every way with an empty cache
 
 purlin      the search, `--budget` evaluations, and again with other seeds (compiled kernels are then known)
 list        @triton.autotune over a list as tutorials have it
-exhaustive  every config of the space: compiled by as many processes as there are cores, then timed in turn
+exhaustive  every config of the space: compiled by as many processes as there are cores, then timed in turn.
+            `facts` has what the compiler says of each: [registers, spills, shared bytes], null where it is not known
 finals      the choice of either way and the ten fastest of the whole space, timed in turns, 30 samples each
 
 The figure is `found`: the fastest config's time of the finals over the search's. Times are warm compilers' and the
 device's own (L2 cleared, as do_bench). Needs PyTorch, Triton and PURLIN_LIBRARY; writes one JSON line per kernel.
+With --no-exhaustive the whole space is left out, and `found` is against the fastest of the finals.
 """
 import argparse
 import itertools
@@ -38,20 +40,38 @@ def configs_of(case):
 
 
 def compile_share(work):
-    """In a process of its own: compiles configs into Triton's disk cache. Returns how many failed."""
+    """In a process of its own: compiles configs into Triton's disk cache. Returns each one's seconds; None: failed."""
     name, share, folder = work
     os.environ["TRITON_CACHE_DIR"] = folder
     import triton_space_kernels as kernels
     from purlin.triton_space import Space
 
     case = kernels.CASES[name]()
-    space, failed = Space(case.SPACE), 0
+    space, seconds = Space(case.SPACE), []
     for config in share:
+        begin = time.time()
         try:
             case.kernel.warmup(*case.arguments, grid=(1,), **space.config(config).all_kwargs())
+            seconds.append(round(time.time() - begin, 2))
         except Exception:
-            failed += 1
-    return failed
+            seconds.append(None)
+    return seconds
+
+
+def facts_of(case, values):
+    """[registers, spills, shared bytes] of a config, without a launch; None where it does not compile."""
+    try:
+        compiled = case.kernel.warmup(*case.arguments, grid=(1,), **values)
+        if hasattr(compiled, "result"):
+            compiled = compiled.result()
+    except Exception:
+        return None
+    try:
+        compiled._init_handles()  # loads the binary: registers and spills are known
+    except Exception:
+        pass  # it needs more than there is: then shared memory alone is known
+    shared = getattr(getattr(compiled, "metadata", None), "shared", None)
+    return [getattr(compiled, "n_regs", None), getattr(compiled, "n_spills", None), shared]
 
 
 def main():
@@ -60,6 +80,7 @@ def main():
     parser.add_argument("--budget", type=int, default=60)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=400)
+    parser.add_argument("--no-exhaustive", action="store_true")
     parser.add_argument("-o", "--output", required=True)
     options = parser.parse_args()
     start = time.time()
@@ -67,13 +88,16 @@ def main():
         if time.time() - start > options.seconds:
             print("out of time before", name)
             break
-        row = measure(name, options.budget, options.seeds)
+        row = measure(name, options.budget, options.seeds, not options.no_exhaustive)
         with open(options.output, "a") as file:
-            file.write(json.dumps(row) + "\n")
-        print(json.dumps({k: v for k, v in row.items() if k not in ("times_ms", "parameters")}), flush=True)
+            file.write(json.dumps(row, separators=(",", ":")) + "\n")
+        print(json.dumps({k: v for k, v in row.items() if k not in OF_EACH + ("parameters",)}), flush=True)
 
 
-def measure(name, budget, seeds):
+OF_EACH = ("times_ms", "facts", "compile_s")  # lists in the order of configs_of
+
+
+def measure(name, budget, seeds, exhaustive):
     folder = tempfile.mkdtemp(prefix="triton-")
     os.environ["TRITON_CACHE_DIR"] = os.path.join(folder, "searched")
     import torch
@@ -111,29 +135,12 @@ def measure(name, budget, seeds):
     row["list_s"], row["listed"] = round(time.time() - begin, 2), len(case.LIST)
     by_list = {n: listed.best_config.all_kwargs()[n] for n in case.SPACE}
 
-    os.environ["TRITON_CACHE_DIR"] = whole = os.path.join(folder, "whole")
-    case.kernel.device_caches.clear()
-    begin, workers = time.time(), min(os.cpu_count() or 1, 16)
-    with multiprocessing.get_context("spawn").Pool(workers) as pool:
-        failed = sum(pool.map(compile_share, [(name, everything[i::workers], whole) for i in range(workers)]))
-    row["compile_all_s"], row["compile_failed"] = round(time.time() - begin, 2), failed
-
     def launch(config):
         case.kernel[case.grid](*case.arguments, **tuned._purlin.space.config(config).all_kwargs())
 
     times = []
-    for index, config in enumerate(everything):
-        try:
-            launch(config)
-            times.append((statistics.median(timed_out_of_cache(lambda: launch(config), 5)), index))
-        except Exception as problem:
-            if "illegal" in str(problem):
-                raise
-    row["exhaustive_s"] = round(time.time() - begin, 2)
-    row["worked"] = len(times)
-    by_index = {index: round(time_ms, 6) for time_ms, index in times}
-    row["times_ms"] = [by_index.get(index) for index in range(len(everything))]  # in the order of configs_of
-    times.sort()
+    if exhaustive:
+        times = measure_whole(row, name, case, tuned._purlin.space, launch, os.path.join(folder, "whole"))
 
     finalists = {"list": by_list, "default": dict(case.DEFAULT)}
     finalists.update(("seed %d" % (place + 1), values) for place, values in enumerate(found))
@@ -149,6 +156,41 @@ def measure(name, budget, seeds):
                found=[round(best / one, 4) for one in of_seeds], found_by_list=round(best / medians["list"], 4),
                configs=found, best_config=finalists[min(medians, key=medians.get)])
     return row
+
+
+def measure_whole(row, name, case, space, launch, folder):
+    """Fills in the row. Returns (time, index) of the configs that worked, fastest first."""
+    from purlin.triton_autotune import timed_out_of_cache
+
+    os.environ["TRITON_CACHE_DIR"] = folder
+    everything = list(configs_of(case))
+    case.kernel.device_caches.clear()
+    begin, workers = time.time(), min(os.cpu_count() or 1, 16)
+    row["compile_s"] = [None] * len(everything)
+    with multiprocessing.get_context("spawn").Pool(workers) as pool:
+        shares = pool.map(compile_share, [(name, everything[i::workers], folder) for i in range(workers)])
+    for i, share in enumerate(shares):
+        row["compile_s"][i::workers] = share
+    row["compile_all_s"] = round(time.time() - begin, 2)
+    row["compile_failed"] = sum(one is None for one in row["compile_s"])
+
+    times = []
+    for index, config in enumerate(everything):
+        try:
+            launch(config)
+            times.append((statistics.median(timed_out_of_cache(lambda: launch(config), 5)), index))
+        except Exception as problem:
+            if "illegal" in str(problem):
+                raise
+    row["exhaustive_s"] = round(time.time() - begin, 2)
+    row["worked"] = len(times)
+    by_index = {index: round(time_ms, 6) for time_ms, index in times}
+    row["times_ms"] = [by_index.get(index) for index in range(len(everything))]
+    begin = time.time()
+    row["facts"] = [facts_of(case, space.config(config).all_kwargs()) if compiled is not None else None
+                    for config, compiled in zip(everything, row["compile_s"])]
+    row["facts_s"] = round(time.time() - begin, 2)
+    return sorted(times)
 
 
 if __name__ == "__main__":
