@@ -3,8 +3,9 @@
 
 The search is that of `purlin tune`, through libpurlin: strategy `auto`, races, finals and a journal. The configs of
 the next runs compile on threads while earlier ones are timed. A config is out, without a launch, if it does not
-compile, needs too much shared memory or breaks a limit. Others are verified against the default config. The search
-starts from results of the same kernel in the cache: of other shapes, dtypes and GPUs. It leaves its own there.
+compile, needs too much shared memory, spills heavily or breaks a limit. The budget does not count these. Others are
+verified against the default config. The search starts from results of the same kernel in the cache: of other shapes,
+dtypes and GPUs. It leaves its own there.
 
 A process that is ended leaves a journal next to the cache (sessions/triton); the next process goes on with it.
 Thread-safety and failure: as purlin.triton_autotune. An error of the default config is raised.
@@ -26,6 +27,9 @@ _OF_TRITON = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 _SAMPLES = 5
 _SWITCH_S = 2e-4
 _LIMIT_NAMES = ("registers", "spills", "shared_bytes")
+# Registers that a thread of a config may spill beyond those of the default. On three recorded spaces, the fastest
+# config beyond it has two thirds of the best one's speed (bench/results/triton_spaces_h100.md).
+_HEAVY_SPILLS = 64
 
 
 class Space:
@@ -60,8 +64,9 @@ class Space:
             values[name] = match[0]
         return values
 
-    def broken_limit(self, compiled):
-        """The first limit that a compiled config breaks, as text; None without one. Unknown facts break none."""
+    def broken_limit(self, compiled, usual_spills=lambda: None):
+        """The first limit that a compiled config breaks, as text; None without one. Unknown facts break none.
+        `usual_spills` compiles the default, for the rule that holds where no limit names spills."""
         facts = {"registers": getattr(compiled, "n_regs", None), "spills": getattr(compiled, "n_spills", None),
                  "shared_bytes": getattr(getattr(compiled, "metadata", None), "shared", None)}
         for text, code in self.limits:
@@ -69,6 +74,11 @@ class Space:
                 if not eval(code, {"__builtins__": {}}, facts):
                     return "%s is not met: %s" % (text, ", ".join(
                         "%s = %s" % (name, facts[name]) for name in _LIMIT_NAMES if name in code.co_names))
+        if (facts["spills"] or 0) > _HEAVY_SPILLS and not any("spills" in code.co_names for _, code in self.limits):
+            usual = usual_spills()
+            if usual is not None and facts["spills"] > usual + _HEAVY_SPILLS:
+                return ("%d registers of a thread are spilled, %d with the default; a limit on spills replaces the rule"
+                        % (facts["spills"], usual))
         return None
 
 
@@ -220,18 +230,14 @@ class _Search:
     def _prepare(self, config, values):
         """Compiles, checks and verifies a config; (how, why) if it is out."""
         try:
-            compiled = self._begin(values).result()
+            compiled = self._compiled(values)
         except Exception as problem:
             return self._failed(values, _tuner.NO_COMPILE, problem)
-        if hasattr(compiled, "result"):
-            compiled = compiled.result()
         shared = getattr(getattr(compiled, "metadata", None), "shared", 0) or 0
         if self._shared and shared > self._shared:
             return _tuner.NO_LAUNCH, "%d bytes of shared memory; %d are available" % (shared, self._shared)
         try:
-            if hasattr(compiled, "_init_handles"):
-                compiled._init_handles()  # loads the binary: registers are known
-            broken = self._space.broken_limit(compiled)
+            broken = self._space.broken_limit(_loaded(compiled), self._usual_spills)
             if broken:
                 return _tuner.UNFIT, broken
             reason = self._kernel._try(config, self._args, self._kwargs, self._outputs)
@@ -241,6 +247,13 @@ class _Search:
             return None
         return (_tuner.WRONG, reason) if reason else (_tuner.NO_LAUNCH, "out of resources")
 
+    def _compiled(self, values):
+        compiled = self._begin(values).result()
+        return compiled.result() if hasattr(compiled, "result") else compiled
+
+    def _usual_spills(self):
+        return getattr(_loaded(self._compiled(self._space.default)), "n_spills", None)
+
     def _failed(self, values, how, problem):
         # A bug of the kernel shows in the default config. What other configs may do is not known ahead.
         if values == self._space.default and not known_failure(problem):
@@ -248,6 +261,13 @@ class _Search:
         if "illegal" in str(problem) or "misaligned" in str(problem):
             raise problem  # the context is lost
         return how, "%s: %s" % (type(problem).__name__, str(problem)[:500])
+
+
+def _loaded(compiled):
+    """The compiled kernel, whose registers are known once its binary is loaded."""
+    if hasattr(compiled, "_init_handles"):
+        compiled._init_handles()
+    return compiled
 
 
 def _shared_memory():

@@ -10,14 +10,14 @@ import torch
 import triton
 
 import purlin
-from purlin import _shadow
+from purlin import _shadow, _tuner
 
 
 class Facts:
     """As much of a compiled kernel as limits read."""
 
-    def __init__(self, shared, registers):
-        self.metadata, self.n_regs, self.n_spills = mock.Mock(shared=shared), registers, 0
+    def __init__(self, shared, registers, spills=0):
+        self.metadata, self.n_regs, self.n_spills = mock.Mock(shared=shared), registers, spills
 
 
 class Kernel(triton.Kernel):
@@ -116,6 +116,30 @@ class SpaceTest(test_purlin.WithCache):
 
         with self.assertRaises(ZeroDivisionError):
             self.call(self.kernel(broken, source="broken")[0])
+
+    def test_what_spills_heavily_is_out_and_costs_no_evaluation(self):
+        def spills(usual):
+            return lambda config: Facts(1000, 255, usual + (80 if config["BLOCK"] > 16 * config["num_warps"] else 0))
+
+        def heavy(made):
+            return [one for one in made.launches if one["BLOCK"] > 16 * one["num_warps"]]
+
+        for usual in (0, 100):
+            kernel, made = self.kernel(facts=spills(usual), source="spills %d" % usual)
+            self.call(kernel)
+            search = kernel.purlin_search
+            self.assertFalse(heavy(made))
+            self.assertGreater(search["rejected"][_tuner.UNFIT], 0)
+            self.assertEqual(search["evaluations"], 60 + search["rejected"][_tuner.UNFIT])
+        # A limit replaces the rule.
+        kernel, made = self.kernel(facts=spills(0), source="limited", limits=["spills <= 100"])
+        self.call(kernel)
+        self.assertTrue(heavy(made))
+        self.assertFalse(kernel.purlin_search["rejected"])
+        # So does a default that is as bad: nothing is known against others.
+        kernel, made = self.kernel(facts=spills(0), source="as bad", default={"BLOCK": 256})
+        self.call(kernel)
+        self.assertTrue(heavy(made))
 
     def test_another_shape_and_dtype_start_from_what_is_known(self):
         self.call(self.kernel(budget=150)[0], 4)

@@ -61,6 +61,13 @@ struct Evaluation {
   double counters_s = 0;  // what reading those of the hardware took; part of cost_s
 
   bool ok() const { return status == EvaluationStatus::kOk; }
+  // False of a config that the compiler, the driver or a limit on what it takes had out before it
+  // was measured.
+  bool was_measured() const {
+    return measure_s > 0 ||
+           (status != EvaluationStatus::kInvalid && status != EvaluationStatus::kCompile &&
+            status != EvaluationStatus::kLaunch);
+  }
 };
 
 // What a search makes as small as it can. Energy-delay product: mJ * ms.

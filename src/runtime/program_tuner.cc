@@ -229,7 +229,7 @@ Status ProgramTuner::reject(EvaluationStatus how, std::string_view why) {
 
 Status ProgramTuner::finish_evaluation(Evaluation made) {
   made.cost_s = static_cast<double>(clock_.monotonic_ns() - request_ns_) * 1e-9;
-  made.measure_s = made.cost_s;
+  made.measure_s = made.was_measured() ? made.cost_s : 0;
   const tune::TuningSession::Request done = std::move(*request_);
   request_.reset();
   PURLIN_TRY(session_->report(done, std::move(made)));

@@ -143,6 +143,29 @@ TEST(ProgramTuner, WhereNothingWorksTheDefaultIsServed) {
   EXPECT_EQ(tuner->entry({}, "f32", "", false).status().code(), Code::kNotFound);
 }
 
+TEST(ProgramTuner, WhatIsOutBeforeItsRunCostsNoEvaluation) {
+  for (const auto& [how, evaluations] : std::vector<std::pair<EvaluationStatus, std::size_t>>{
+           {EvaluationStatus::kInvalid, 7}, {EvaluationStatus::kWrong, 4}}) {
+    ProgramTunerOptions options{"scale"};
+    options.strategy = "random";
+    options.budget = "4";
+    FakeClock clock;
+    ProgramTuner tuner(options, clock);
+    ASSERT_TRUE(tuner.add_parameter("A", Ints{1, 2, 3, 4, 5, 6, 7, 8}, std::int64_t{1}).is_ok());
+    ASSERT_TRUE(tuner.start().is_ok());
+    while (!tuner.over()) {
+      const Config now = **tuner.next();
+      clock.now_ns += 1'000'000;
+      if (at(now, "A") == 1 || tuner.evaluations() % 2 == 0) {
+        ASSERT_TRUE(tuner.report(1.0 + static_cast<double>(at(now, "A"))).is_ok());
+      } else {
+        ASSERT_TRUE(tuner.reject(how, "it spills").is_ok());
+      }
+    }
+    EXPECT_EQ(tuner.evaluations(), evaluations);
+  }
+}
+
 TEST(ProgramTuner, RefusesMistakes) {
   ProgramTuner tuner({"k"});
   EXPECT_FALSE(tuner.next().is_ok());

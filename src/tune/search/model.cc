@@ -14,7 +14,8 @@
 // - A uniform draw, so that no config is excluded for ever.
 //
 // Where the process searches, and its fastest config stays the fastest for some results, the
-// configs that trade values of two parameters with it are next (exchange.h).
+// configs that trade values of two parameters with it are next (exchange.h). At most every third
+// config mends a failed step of the fastest one (mend.h).
 //
 // While the search stagnates, a share of the configs has forced values (excursion.h), because a
 // model of one half of a space does not lead to the other half.
@@ -29,6 +30,7 @@
 #include "tune/search/exchange.h"
 #include "tune/search/excursion.h"
 #include "tune/search/ledger.h"
+#include "tune/search/mend.h"
 #include "tune/search/model_options.h"
 #include "tune/search/screen.h"
 #include "tune/search/smooth.h"
@@ -45,6 +47,7 @@ namespace {
 
 constexpr std::size_t kFirstModelled = 16;  // drawn where the budget does not say
 constexpr std::size_t kIdleExchange = 7;    // results without a gain before an exchange
+constexpr std::size_t kBetweenMends = 2;    // other configs asked for, at least
 constexpr double kGain = 0.998;             // a better config takes at most this share of the best
 // Shares of the sources; what is left goes to single members' favourites.
 constexpr double kModelRandom = 0.03, kNear = 0.15, kMean = 0.3;
@@ -74,6 +77,7 @@ class ModelSearch : public Strategy {
         ledger_(space_, random_),
         screen_(space_, options.screened),
         exchange_(space_),
+        mend_(space_),
         excursions_(space_, ledger_, random_, fit),
         ensemble_(space_, std::move(fit), features_of(request.priors)),
         counters_(counters),
@@ -93,6 +97,8 @@ class ModelSearch : public Strategy {
     if (too_short_for_model()) return draw_screened();
     if (drawn_ < first()) return draw();
     if (ensemble_.worked() < 2 || random_.uniform() < kModelRandom) return draw();
+    if (smooth_ && best_ && ++since_mend_ > kBetweenMends)
+      if (const auto index = mended()) return index;
     if (smooth_ && idle_ >= kIdleExchange)
       if (const auto index = exchanged()) return index;
     if (stagnates() && random_.uniform() < options_.forced)
@@ -124,6 +130,7 @@ class ModelSearch : public Strategy {
     ensemble_.add(index, outcome.time_ms, profiled ? outcome.evaluation->counters : kNone);
     screen_.add(index, outcome.time_ms);
     excursions_.add(index, outcome.time_ms);
+    mend_.add(index, outcome.time_ms.has_value());
     if (smooth_) smooth_->add(index, outcome.time_ms);
     ++idle_;
     cost_s_ += outcome.cost_s;
@@ -143,6 +150,18 @@ class ModelSearch : public Strategy {
   bool stagnates() const {
     const double share = options_.patience_share * static_cast<double>(ensemble_.observations());
     return static_cast<double>(idle_) > std::max(static_cast<double>(options_.patience_low), share);
+  }
+
+  std::optional<std::size_t> mended() {
+    const std::vector<Mend::Way> ways = mend_.of(*best_);
+    std::vector<std::size_t> indices;
+    for (const Mend::Way& way : ways) indices.push_back(way.index);
+    const std::optional<std::size_t> index = smooth_->ask_among(indices);
+    if (!index) return std::nullopt;
+    mend_.take(*std::find_if(ways.begin(), ways.end(),
+                             [&](const Mend::Way& way) { return way.index == *index; }));
+    since_mend_ = 0;
+    return index;
   }
 
   std::optional<std::size_t> exchanged() {
@@ -308,6 +327,7 @@ class ModelSearch : public Strategy {
   Ledger ledger_;
   Screen screen_;
   Exchange exchange_;
+  Mend mend_;
   Excursions excursions_;
   std::optional<Smooth> smooth_;
   Ensemble ensemble_;
@@ -326,7 +346,8 @@ class ModelSearch : public Strategy {
   std::size_t fitted_ = 0;                   // observations at the last fit
   std::optional<std::size_t> best_;
   double best_ms_ = 0;
-  std::size_t idle_ = 0;  // results since a better config
+  std::size_t idle_ = 0;        // results since a better config
+  std::size_t since_mend_ = 0;  // configs asked for
 };
 
 }  // namespace

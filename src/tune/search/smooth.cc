@@ -37,10 +37,16 @@ double Smooth::limit() const {
   return std::clamp(*at, *best_ + kLeastRange, *best_ + kSlowest);
 }
 
-void Smooth::add(std::size_t index, std::optional<double> time_ms) {
+std::optional<std::size_t> Smooth::candidate(std::size_t index) const {
   const auto found = std::lower_bound(chosen_.indices.begin(), chosen_.indices.end(), index);
-  if (found == chosen_.indices.end() || *found != index || results_.size() >= kMostSmooth) return;
-  const auto at = static_cast<std::size_t>(found - chosen_.indices.begin());
+  if (found == chosen_.indices.end() || *found != index) return std::nullopt;
+  return static_cast<std::size_t>(found - chosen_.indices.begin());
+}
+
+void Smooth::add(std::size_t index, std::optional<double> time_ms) {
+  const std::optional<std::size_t> known = candidate(index);
+  if (!known || results_.size() >= kMostSmooth) return;
+  const std::size_t at = *known;
   count_neighbours(at, time_ms.has_value());
   if (!time_ms) return;
   const double log_time = std::log(std::max(*time_ms, 1e-9));
@@ -82,11 +88,28 @@ std::optional<std::size_t> Smooth::ask() {
     const double value = works(i) * surrogate_.expected_improvement(i, *best_);
     if (!best || value > most) most = value, best = i;
   }
-  if (!best) return std::nullopt;
-  ledger_.take(chosen_.indices[*best]);
-  surrogate_.expect(*best);
-  expected_[*best] = true;
-  return chosen_.indices[*best];
+  return take(best);
+}
+
+std::optional<std::size_t> Smooth::ask_among(const std::vector<std::size_t>& indices) {
+  if (!best_ || results_.size() >= kMostSmooth) return std::nullopt;
+  std::optional<std::size_t> best;
+  double most = 0;
+  for (const std::size_t index : indices) {
+    const std::optional<std::size_t> at = candidate(index);
+    if (!at || ledger_.knows(index)) continue;
+    const double value = works(*at) * surrogate_.expected_improvement(*at, *best_);
+    if (!best || value > most) most = value, best = at;
+  }
+  return take(best);
+}
+
+std::optional<std::size_t> Smooth::take(std::optional<std::size_t> candidate) {
+  if (!candidate) return std::nullopt;
+  ledger_.take(chosen_.indices[*candidate]);
+  surrogate_.expect(*candidate);
+  expected_[*candidate] = true;
+  return chosen_.indices[*candidate];
 }
 
 }  // namespace purlin::tune

@@ -29,6 +29,8 @@ class Smooth {
   void add(std::size_t index, std::optional<double> time_ms);
   // The next config, taken; nullopt when it has no more to say.
   std::optional<std::size_t> ask();
+  // The same, among these. nullopt also where none of them is left.
+  std::optional<std::size_t> ask_among(const std::vector<std::size_t>& indices);
 
  private:
   struct Result {
@@ -36,6 +38,8 @@ class Smooth {
     double log_time;
   };
 
+  std::optional<std::size_t> candidate(std::size_t index) const;
+  std::optional<std::size_t> take(std::optional<std::size_t> candidate);
   double limit() const;
   void count_neighbours(std::size_t candidate, bool worked);
   double works(std::size_t candidate) const;

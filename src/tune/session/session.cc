@@ -169,12 +169,17 @@ class TuningSession::Impl {
                     kFinalsShare * (options_.budget.seconds - options_.spent_s));
   }
 
+  // Of the evaluations, those that a budget of evaluations counts.
+  std::size_t counted() const {
+    return result_.evaluations.size() - std::min(not_measured_, options_.budget.evaluations);
+  }
+
   // The next evaluation is taken to take as long as the median so far.
   bool is_spent() const {
     if (cut_) return true;
     double passed = passed_s();
     if (is_timed()) passed += finals_reserve_s() + (costs_.empty() ? 0 : median_ms(costs_));
-    return options_.budget.spent(result_.evaluations.size(), passed) >= 1;
+    return options_.budget.spent(counted(), passed) >= 1;
   }
 
   // Of a budget in seconds: each further round has to fit. A session that goes on and has spent all
@@ -228,6 +233,7 @@ class TuningSession::Impl {
     cost_s_ += made.cost_s;
     made.cumulative_cost_s = cost_s_;
     ++by_status_[static_cast<std::size_t>(made.status)];
+    not_measured_ += !made.was_measured();
     if (const double noise = measure::relative_noise(made.samples); made.ok() && noise > 0)
       noises_.push_back(noise);
     if (made.ok() && made.power_w > 0) powers_w_.push_back({made.power_w, 0});
@@ -241,7 +247,7 @@ class TuningSession::Impl {
   void report_progress(const Config* current = nullptr) const {
     if (!options_.on_progress) return;
     SessionState state;
-    state.done = result_.evaluations.size();
+    state.done = counted();
     state.resumed = result_.resumed;
     state.elapsed_s = passed_s();
     state.spent = options_.budget.spent(state.done, state.elapsed_s);
@@ -353,7 +359,7 @@ class TuningSession::Impl {
     while (!silent_ && ahead_.size() < lookahead()) {
       // Nothing is compiled that the budget would not let run.
       if (options_.budget.evaluations > 0 &&
-          result_.evaluations.size() + ahead_.size() >= options_.budget.evaluations)
+          counted() + ahead_.size() >= options_.budget.evaluations)
         break;
       const std::optional<std::size_t> index = strategy_.ask();
       silent_ = !index;
@@ -401,6 +407,7 @@ class TuningSession::Impl {
   std::vector<double> noises_;    // measure::relative_noise of each config that was timed in full
   std::vector<Sample> powers_w_;  // of each config whose energy was measured
   std::array<std::size_t, 8> by_status_{};
+  std::size_t not_measured_ = 0;
   std::optional<std::size_t> best_;
   std::unordered_map<std::string, std::size_t> known_;  // by config, in result_.evaluations
   SessionResult result_;

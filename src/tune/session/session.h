@@ -7,6 +7,8 @@
 // contents of a journal are not evaluated again: the strategy is asked as before and receives the
 // journal's results. Results reach the strategy when they arrive, so that it chooses by all that is
 // known. Evaluations end early once they cannot come within reach of the best (racing).
+// A budget in evaluations counts configs that were measured. What is out before that is free, until
+// as many are as the budget has: each was compiled.
 // At the end the fastest few, and the default, are measured again in turns (finals.h), so that
 // drifting clocks affect all alike. A budget in seconds includes the finals: the search leaves them
 // time, and no evaluation outlasts the budget except the default's. Thread-safety: belongs to one
@@ -33,7 +35,7 @@ namespace purlin::tune {
 
 // For a progress line.
 struct SessionState {
-  std::size_t done = 0;     // evaluations, those of the journal included
+  std::size_t done = 0;     // evaluations that the budget counts, those of the journal included
   std::size_t resumed = 0;  // of them from the journal
   double elapsed_s = 0;     // against Budget::seconds
   double spent = 0;         // share of the budget, in [0, 1]
