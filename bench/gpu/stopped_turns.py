@@ -71,6 +71,7 @@ class Process:
     def __init__(self, name, folder, number, purlin, cores):
         self.stamps, self.profile = Path(folder) / f"{number}.stamps", Path(folder) / f"{number}.plprof"
         self.profiled, self.per_step = purlin is not None, STAMPS.get(name, CLOCK)[2]
+        self.stopped_at = None
         command = ["taskset", "-c", cores, sys.executable, str(Path(__file__).resolve()), "run", str(self.stamps), name]
         if purlin:
             command = [purlin, "profile", "--quiet", "-o", str(self.profile), "--", *command]
@@ -92,6 +93,15 @@ class Process:
             if self.process.poll() is not None or time.monotonic() > end:
                 raise RuntimeError(f"the program ended or hangs: {Path(self.log.name).read_text()[-1500:]}")
             time.sleep(0.02)
+
+    def trouble(self, end):
+        """What its threads wait for, where it has ended or made no step for two seconds before `end`."""
+        steps = self.steps()
+        if self.process.poll() is None and steps and steps[-1][1] > end - 2:
+            return None
+        threads = subprocess.run(["ps", "-L", "-o", "pid,tid,stat,wchan:32,comm", "-s", str(self.process.pid)],
+                                 capture_output=True, text=True, check=False).stdout
+        return {"exit": self.process.poll(), "log": Path(self.log.name).read_text()[-1500:], "threads": threads.splitlines()}
 
     def run_for(self, seconds):
         self.signal(signal.SIGCONT)
@@ -133,6 +143,7 @@ def measure(name, options, folder):
             Path(f"{process.stamps}.go").touch()
             process.wait_until(lambda: len(process.steps()) >= READY_STEPS)
             heads.append(process.run_for(options.head if process.profiled else options.head / 4))
+            process.stopped_at = process.trouble(heads[-1][1])
         turns = []
         flips = random.Random(options.seed)
         for number in range(options.rounds):
@@ -171,6 +182,8 @@ def summary(name, processes, medians, heads, options):
         if inside and of_alone:
             row["head_steps"] = len(inside)
             row["head_lost_s"] = inside[-1][1] - inside[0][0] - len(inside) * statistics.median(of_alone)
+        if process.stopped_at:
+            row["trouble"] = process.stopped_at
         if process.profiled:
             row.update(notes_of(options.purlin, process.profile))
         rows.append(row)
