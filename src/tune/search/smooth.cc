@@ -11,6 +11,7 @@ constexpr std::size_t kMostSmooth = 200;  // results that worked
 constexpr std::size_t kFirstSmoothFit = 5, kLastSmoothFit = 100;
 // Times above this quantile count as it, but not those within the range of the best (in nats).
 constexpr double kClipped = 0.35, kLeastRange = 0.3;
+constexpr double kLeastGain = 0.02;  // in nats: what the process takes for noise (surrogate.cc)
 constexpr double kSmoothGrowth = 1.25;  // of the results, from one fit of the scales to the next
 // How fast likeness falls with distance, and the weight of the belief that configs work.
 constexpr float kFailLikeness = 3, kFailDoubt = 0.3F;
@@ -36,6 +37,9 @@ double Smooth::limit() const {
   std::nth_element(times.begin(), at, times.end());
   return std::clamp(*at, *best_ + kLeastRange, *best_ + kSlowest);
 }
+
+// A log time that is a gain.
+double Smooth::sought() const { return *best_ - kLeastGain; }
 
 std::optional<std::size_t> Smooth::candidate(std::size_t index) const {
   const auto found = std::lower_bound(chosen_.indices.begin(), chosen_.indices.end(), index);
@@ -83,9 +87,9 @@ std::optional<std::size_t> Smooth::ask() {
   std::optional<std::size_t> best;
   double most = 0;
   for (std::size_t i = 0; i < surrogate_.size(); ++i) {
-    if (best && surrogate_.most_improvement(i, *best_) <= most) continue;
+    if (best && surrogate_.most_improvement(i, sought()) <= most) continue;
     if (ledger_.knows(chosen_.indices[i])) continue;
-    const double value = works(i) * surrogate_.expected_improvement(i, *best_);
+    const double value = works(i) * surrogate_.expected_improvement(i, sought());
     if (!best || value > most) most = value, best = i;
   }
   return take(best);
@@ -98,7 +102,7 @@ std::optional<std::size_t> Smooth::ask_among(const std::vector<std::size_t>& ind
   for (const std::size_t index : indices) {
     const std::optional<std::size_t> at = candidate(index);
     if (!at || ledger_.knows(index)) continue;
-    const double value = works(*at) * surrogate_.expected_improvement(*at, *best_);
+    const double value = works(*at) * surrogate_.expected_improvement(*at, sought());
     if (!best || value > most) most = value, best = at;
   }
   return take(best);

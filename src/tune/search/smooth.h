@@ -4,9 +4,9 @@
 // It learns from fewer results than trees, because like configs have like times. Its next config is
 // the one with the highest expected improvement, times the probability that it works. A failed
 // config has no time, so the process does not see it: a fast config may stand next to it. Slow
-// times all count alike, because the task is to tell the fast configs apart. A pass
-// grows with what it has seen, so it ends after some hundred results. Thread-safety: belongs to one
-// thread. Never fails.
+// times all count alike, because the task is to tell the fast configs apart. A gain counts from 2 %
+// on, else near copies of the best config take half of the search. A pass grows with what it has
+// seen, so it ends after some hundred results. Thread-safety: belongs to one thread. Never fails.
 #pragma once
 
 #include "base/random.h"
@@ -41,6 +41,7 @@ class Smooth {
   std::optional<std::size_t> candidate(std::size_t index) const;
   std::optional<std::size_t> take(std::optional<std::size_t> candidate);
   double limit() const;
+  double sought() const;
   void count_neighbours(std::size_t candidate, bool worked);
   double works(std::size_t candidate) const;
   void refit();
