@@ -14,7 +14,8 @@ finals      the choice of either way and the ten fastest of the whole space, tim
 
 The figure is `found`: the fastest config's time of the finals over the search's. Times are warm compilers' and the
 device's own (L2 cleared, as do_bench). Needs PyTorch, Triton and PURLIN_LIBRARY; writes one JSON line per kernel.
-With --no-exhaustive the whole space is left out, and `found` is against the fastest of the finals.
+With --record FILE the whole space is not measured: the finals have the ten fastest of that record of this program. With
+--no-exhaustive they have none, and `found` is against the fastest of the searches, the list and the default.
 """
 import argparse
 import itertools
@@ -81,6 +82,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=400)
     parser.add_argument("--no-exhaustive", action="store_true")
+    parser.add_argument("--record")
     parser.add_argument("-o", "--output", required=True)
     options = parser.parse_args()
     start = time.time()
@@ -88,7 +90,7 @@ def main():
         if time.time() - start > options.seconds:
             print("out of time before", name)
             break
-        row = measure(name, options.budget, options.seeds, not options.no_exhaustive)
+        row = measure(name, options.budget, options.seeds, not options.no_exhaustive, options.record)
         with open(options.output, "a") as file:
             file.write(json.dumps(row, separators=(",", ":")) + "\n")
         print(json.dumps({k: v for k, v in row.items() if k not in OF_EACH + ("parameters",)}), flush=True)
@@ -97,7 +99,16 @@ def main():
 OF_EACH = ("times_ms", "facts", "compile_s")  # lists in the order of configs_of
 
 
-def measure(name, budget, seeds, exhaustive):
+def recorded_times(path, name, case):
+    """(time, index) of the configs that worked in a record of this kernel and space, fastest first."""
+    with open(path) as file:
+        rows = [row for row in map(json.loads, file) if row["kernel"] == name and "times_ms" in row]
+    rows = [row for row in rows if row["parameters"] == case.SPACE and row["constraints"] == case.CONSTRAINTS]
+    assert rows, "%s has no record of this space of %s" % (path, name)
+    return sorted((time_ms, index) for index, time_ms in enumerate(rows[-1]["times_ms"]) if time_ms is not None)
+
+
+def measure(name, budget, seeds, exhaustive, record):
     folder = tempfile.mkdtemp(prefix="triton-")
     os.environ["TRITON_CACHE_DIR"] = os.path.join(folder, "searched")
     import torch
@@ -139,7 +150,9 @@ def measure(name, budget, seeds, exhaustive):
         case.kernel[case.grid](*case.arguments, **tuned._purlin.space.config(config).all_kwargs())
 
     times = []
-    if exhaustive:
+    if record:
+        times = recorded_times(record, name, case)
+    elif exhaustive:
         times = measure_whole(row, name, case, tuned._purlin.space, launch, os.path.join(folder, "whole"))
 
     finalists = {"list": by_list, "default": dict(case.DEFAULT)}

@@ -39,9 +39,11 @@ typedef struct purlin_tuner_desc {
   const char* kernel;   /* Its name: required. */
   const char* op;       /* Op class; NULL: as the kernel. */
   const char* strategy; /* NULL: "auto"; names as `purlin tune --strategy` has them. */
-  const char* budget;   /* Is "200" evaluations, "60s", or both "200,60s"; NULL: "200". */
-  const char* session;  /* Folder of the journal, so that a killed program goes on; NULL: none. */
-  const char* device;   /* Name of the device whose journal it is; NULL: "". */
+  /* Is "200" evaluations, "60s", or both "200,60s"; NULL: "200". Evaluations that were rejected as
+   * PURLIN_NO_COMPILE, PURLIN_NO_LAUNCH or PURLIN_UNFIT do not count, until 200 are. */
+  const char* budget;
+  const char* session; /* Folder of the journal, so that a killed program goes on; NULL: none. */
+  const char* device;  /* Name of the device whose journal it is; NULL: "". */
   uint64_t seed;
   int warmups;       /* runs of a config that do not count when it takes over */
   int finals_rounds; /* how often the fastest are run again in turns; 0: never */
@@ -114,7 +116,7 @@ PURLIN_API const purlin_config* purlin_tuner_best(const purlin_tuner* tuner);
 PURLIN_API double purlin_tuner_best_time_ms(const purlin_tuner* tuner);    /* 0: not measured */
 PURLIN_API double purlin_tuner_default_time_ms(const purlin_tuner* tuner); /* 0: not measured */
 PURLIN_API uint64_t purlin_tuner_space_size(const purlin_tuner* tuner);
-PURLIN_API uint64_t purlin_tuner_evaluations(const purlin_tuner* tuner);
+PURLIN_API uint64_t purlin_tuner_evaluations(const purlin_tuner* tuner); /* all, rejected too */
 
 /* Keeps the winner in the cache in `directory` (NULL: the default one), where purlin_lookup of any
  * program finds it. `desc` as for purlin_op_open; its dimensions are the tuner's. `verified`: 1

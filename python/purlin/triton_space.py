@@ -28,7 +28,7 @@ _SAMPLES = 5
 _SWITCH_S = 2e-4
 _LIMIT_NAMES = ("registers", "spills", "shared_bytes")
 # Registers that a thread of a config may spill beyond those of the default. On three recorded spaces, the fastest
-# config beyond it has two thirds of the best one's speed (bench/results/triton_spaces_h100.md).
+# config beyond it has two thirds of the best speed (bench/results/triton_spaces_h100.md).
 _HEAVY_SPILLS = 64
 
 

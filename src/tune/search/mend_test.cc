@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tune/search/mend.h"
 
+#include "base/random.h"
 #include "tune/search/strategy.h"
 #include "tune/space/build.h"
 #include "tune/space/published_spaces.h"
@@ -9,6 +10,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace purlin::tune {
 namespace {

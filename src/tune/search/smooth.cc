@@ -11,7 +11,7 @@ constexpr std::size_t kMostSmooth = 200;  // results that worked
 constexpr std::size_t kFirstSmoothFit = 5, kLastSmoothFit = 100;
 // Times above this quantile count as it, but not those within the range of the best (in nats).
 constexpr double kClipped = 0.35, kLeastRange = 0.3;
-constexpr double kLeastGain = 0.02;  // in nats: what the process takes for noise (surrogate.cc)
+constexpr double kLeastGain = 0.02;     // in nats: the noise of the process (surrogate.cc)
 constexpr double kSmoothGrowth = 1.25;  // of the results, from one fit of the scales to the next
 // How fast likeness falls with distance, and the weight of the belief that configs work.
 constexpr float kFailLikeness = 3, kFailDoubt = 0.3F;
