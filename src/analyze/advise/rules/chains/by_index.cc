@@ -29,14 +29,15 @@ constexpr RemedyCase kSegments = {
     "block",
     "the order of the additions changes the last bits of a floating-point sum"};
 
-constexpr std::string_view kPutting[] = {"aten::index_put_", "aten::index_put",
-                                         "aten::_index_put_impl_", "aten::_unsafe_index_put",
-                                         "aten::put_", "aten::put"};
+constexpr std::string_view kPutting[] = {
+    "aten::index_put_",        "aten::index_put", "aten::_index_put_impl_",
+    "aten::_unsafe_index_put", "aten::put_",      "aten::put"};
 constexpr std::string_view kSorted = "indexing_backward_kernel";
-constexpr std::string_view kAdding[] = {
-    "aten::index_add_",      "aten::index_add",    "aten::scatter_add_", "aten::scatter_add",
-    "aten::scatter_reduce_", "aten::index_reduce_", "aten::scatter_reduce", "aten::bincount",
-    "aten::histc",           "aten::_histogramdd_from_bin_cts"};
+constexpr std::string_view kAdding[] = {"aten::index_add_",      "aten::index_add",
+                                        "aten::scatter_add_",    "aten::scatter_add",
+                                        "aten::scatter_reduce_", "aten::index_reduce_",
+                                        "aten::scatter_reduce",  "aten::bincount",
+                                        "aten::histc",           "aten::_histogramdd_from_bin_cts"};
 // Of the bandwidth: atomics onto many places; a sum by segments.
 constexpr Interval3 kAtomics = {0.1, 0.4, 0.8}, kSums = {0.1, 0.4, 0.9};
 constexpr Interval3 kHostOfPut = {1, 0.7, 0.4};
@@ -129,11 +130,11 @@ class ByIndex {
     if (most <= 0 || bandwidth <= 0) return;
     const double bytes = most * (3 * 4 + kIndexBytes / 8);
     Intervention out = from_remedy(kReduceRemedy, kNoSort);
-    out.evidence.push_back({"kernels of one sum by index, which sorts the indices first",
-                            fmt::format("{}, {} each, {}",
-                                        counted(static_cast<double>(group.size()), "kernel"),
-                                        short_ns(chain.each_ns()), counted(chain.count(), "time")),
-                            "timeline and ops of the host"});
+    out.evidence.push_back(
+        {"kernels of one sum by index, which sorts the indices first",
+         fmt::format("{}, {} each, {}", counted(static_cast<double>(group.size()), "kernel"),
+                     short_ns(chain.each_ns()), counted(chain.count(), "time")),
+         "timeline and ops of the host"});
     put(chain, bytes / bandwidth * 1e9, kAtomics, "atomics may add in any order", "B",
         std::move(out));
     // The op that is left asks for less of the host than checks and a sort.

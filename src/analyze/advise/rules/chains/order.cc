@@ -35,11 +35,11 @@ constexpr RemedyCase kRepeated = {
     "the sums round in another order"};
 
 constexpr double kMostOfOrder = 0.25;  // of the FLOP, where an order counts as the cheaper one
-constexpr double kThin = 256;       // vectors that a product may meet
+constexpr double kThin = 256;          // vectors that a product may meet
 constexpr Interval3 kOrderCompute = {0.1, 0.3, 0.6}, kOrderMemory = {0.25, 0.6, 0.9};
 constexpr Interval3 kScored = {1.5, 1, 0.7};  // a resize of fewer maps, of its part of the time
 constexpr double kFewDistinct = 0.25;         // of the rows
-constexpr Interval3 kSpreads = {3, 2, 1};      // over the result, to spread and add it
+constexpr Interval3 kSpreads = {3, 2, 1};     // over the result, to spread and add it
 constexpr std::string_view kSpreading[] = {"aten::expand", "aten::repeat", "aten::broadcast_to",
                                            "aten::expand_as", "aten::tile"};
 constexpr std::string_view kScaling[] = {"aten::mul", "aten::div", "aten::copy_", "aten::clone"};
@@ -92,8 +92,8 @@ class Order {
     if (second.m == first.m && second.depth == first.columns && second.columns <= kThin)
       out = first.depth * first.columns * second.columns + first.m * first.depth * second.columns;
     if (second.columns == first.columns && second.depth == first.m && second.m <= kThin)
-      out = std::min(out, second.m * first.m * first.depth +
-                              second.m * first.depth * first.columns);
+      out =
+          std::min(out, second.m * first.m * first.depth + second.m * first.depth * first.columns);
     return 2 * first.batch * out;
   }
 
@@ -108,7 +108,8 @@ class Order {
     if (second.kind != TouchKind::kProduct) return;
     const bool layers = outermost_op(timeline_, walk_.at(run[at]), kLayers) != nullptr ||
                         outermost_op(timeline_, walk_.at(run[i]), kLayers) != nullptr;
-    if (other_order(first, second, layers) > kMostOfOrder * (first.flops() + second.flops())) return;
+    if (other_order(first, second, layers) > kMostOfOrder * (first.flops() + second.flops()))
+      return;
     while (i + 1 < run.size() && same_op(run[i], run[i + 1])) ++i;
     const std::span<const std::uint32_t> group{run.data() + at, i + 1 - at};
     walk_.take(group);
@@ -138,7 +139,8 @@ class Order {
     const double flops = other_order(first, second, false);
     const double bytes = first.read + second.read - first.in_size * first.n + 2 * second.written;
     const Interval3 after = each_scenario([&](const auto& of) {
-      return std::max(2 * kLeastLaunch, roof_ns(peaks, flops, bytes, of(kOrderCompute), of(kOrderMemory)));
+      return std::max(2 * kLeastLaunch,
+                      roof_ns(peaks, flops, bytes, of(kOrderCompute), of(kOrderMemory)));
     });
     Intervention out = from_remedy(kReduceRemedy, kProducts);
     out.evidence.push_back({"a product whose result meets only a few vectors",
@@ -290,11 +292,11 @@ class Order {
     after = {std::min(each, after.low), std::min(each, after.mid), std::min(each, after.high)};
     become(facts, chain, after, launches, out);
     name_kernels(facts, chain.rows, out);
-    out.evidence.push_back({"its time, and in the other order",
-                            fmt::format("{}, {}; {} ({} to {})", counted(chain.count(), "time"),
-                                        short_ns(each), short_ns(after.mid), short_ns(after.high),
-                                        short_ns(after.low)),
-                            "timeline and shape model"});
+    out.evidence.push_back(
+        {"its time, and in the other order",
+         fmt::format("{}, {}; {} ({} to {})", counted(chain.count(), "time"), short_ns(each),
+                     short_ns(after.mid), short_ns(after.high), short_ns(after.low)),
+         "timeline and shape model"});
     out.assumptions.emplace_back(assumes);
     out.confidence = confidence;
     advice_.interventions.push_back(std::move(out));

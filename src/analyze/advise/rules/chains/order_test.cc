@@ -19,25 +19,23 @@ Advice chained(const char* op, const char* first, const char* second) {
       .steps(kSteps,
              [&](Program& program) {
                for (const auto& [shape, ns] : {std::pair{first, 400'000.0}, {second, 20'000.0}})
-                 with_inputs(program, op, "", [&](Program& inner) {
-                   inner.kernel(product(shape), ns);
-                 });
+                 with_inputs(program, op, "",
+                             [&](Program& inner) { inner.kernel(product(shape), ns); });
              })
       .advice();
 }
 
 TEST(ReduceProblem, AProductThatMeetsOnlyAFewVectors) {
-  const Advice advice =
-      chained("aten::matmul", "M=4096,N=4096,K=4096", "M=4096,N=16,K=4096");
+  const Advice advice = chained("aten::matmul", "M=4096,N=4096,K=4096", "M=4096,N=16,K=4096");
   const Intervention* one = find(advice, "reduce_problem");
   ASSERT_NE(one, nullptr);
   EXPECT_EQ(one->title, "Multiply in the cheaper order");
   const double left = 2 * 2.0 * (4096.0 * 4096 + 2 * 4096 * 16) / (0.6 * kBandwidth) * 1e9;
   EXPECT_NEAR(one->saved_share.mid, 1 - left / 420'000, 0.02);
   // The vectors come from the left.
-  EXPECT_NE(find(chained("aten::matmul", "M=4096,N=4096,K=2048", "M=8,N=4096,K=4096"),
-                 "reduce_problem"),
-            nullptr);
+  EXPECT_NE(
+      find(chained("aten::matmul", "M=4096,N=4096,K=2048", "M=8,N=4096,K=4096"), "reduce_problem"),
+      nullptr);
 }
 
 TEST(ReduceProblem, ProductsInTheirCheaperOrderAreLeftAlone) {
@@ -51,9 +49,8 @@ TEST(ReduceProblem, ProductsInTheirCheaperOrderAreLeftAlone) {
 }
 
 Advice enlarged(const char* filter, const char* image = "16x256x64x64") {
-  const KernelRow resize =
-      advised_row("void upsample_bilinear2d_out_frame<c10::Half>()", "aten::upsample_bilinear2d",
-                  "", "f16");
+  const KernelRow resize = advised_row("void upsample_bilinear2d_out_frame<c10::Half>()",
+                                       "aten::upsample_bilinear2d", "", "f16");
   const KernelRow scores = advised_row("nvjet_sm90_hsh_384x24_64x4_2x1_v_ssched_bz_NNT",
                                        "aten::cudnn_convolution", filter, "f16");
   return Program()
@@ -82,8 +79,8 @@ TEST(ReduceProblem, MapsAreScoredBeforeTheyAreEnlarged) {
 }
 
 Advice repeated(const char* op, const char* from, const char* layer = "M=65536,N=512,K=384") {
-  const KernelRow joined = advised_row("void CatArrayBatchedCopy<float>()", "aten::cat",
-                                       "n=25165824,inputs=1", "f32");
+  const KernelRow joined =
+      advised_row("void CatArrayBatchedCopy<float>()", "aten::cat", "n=25165824,inputs=1", "f32");
   KernelRow row = product(layer);
   row.dtype = "f32";
   return Program()
@@ -113,8 +110,8 @@ TEST(ReduceProblem, RowsAreMultipliedBeforeTheyAreRepeated) {
 Advice inverted(const char* op, const char* solved, const char* next) {
   const KernelRow factors = advised_row("void getrf_pivot<float>()", "aten::linalg_lu_factor_ex",
                                         "", "f32"),
-                  sides = advised_row("void kernel_trsm<float>()", "aten::linalg_lu_solve", "",
-                                      "f32");
+                  sides =
+                      advised_row("void kernel_trsm<float>()", "aten::linalg_lu_solve", "", "f32");
   return Program()
       .steps(kSteps,
              [&](Program& program) {
@@ -130,8 +127,7 @@ Advice inverted(const char* op, const char* solved, const char* next) {
 }
 
 TEST(ReduceProblem, AnInverseIsOnlyMultiplied) {
-  const Advice advice =
-      inverted("aten::linalg_inv", "aten::linalg_lu_solve", "M=3072,N=16,K=3072");
+  const Advice advice = inverted("aten::linalg_inv", "aten::linalg_lu_solve", "M=3072,N=16,K=3072");
   const Intervention* one = find(advice, "reduce_problem");
   ASSERT_NE(one, nullptr);
   EXPECT_EQ(one->title, "Solve with the factors instead of the inverse");

@@ -27,10 +27,10 @@ constexpr std::string_view kInverting[] = {"aten::linalg_inv", "aten::inverse",
                                            "aten::linalg_inv_ex", "aten::linalg_pinv",
                                            "aten::cholesky_inverse"};
 // The factors are needed either way.
-constexpr std::string_view kFactors[] = {
-    "aten::linalg_lu_factor", "aten::linalg_lu_factor_ex", "aten::linalg_lu",
-    "aten::linalg_cholesky",  "aten::linalg_cholesky_ex",  "aten::linalg_svd",
-    "aten::_linalg_svd",      "aten::linalg_qr"};
+constexpr std::string_view kFactors[] = {"aten::linalg_lu_factor",   "aten::linalg_lu_factor_ex",
+                                         "aten::linalg_lu",          "aten::linalg_cholesky",
+                                         "aten::linalg_cholesky_ex", "aten::linalg_svd",
+                                         "aten::_linalg_svd",        "aten::linalg_qr"};
 // What goes of the rest: it starts as many kernels for a few right-hand sides, with less work.
 constexpr Interval3 kFewSides = {0.2, 0.6, 0.9}, kManySides = {0, 0.25, 0.5};
 constexpr double kFew = 0.125;  // right-hand sides, of the rows
@@ -88,11 +88,10 @@ class Solve {
     remove_launches(walk_, work_, sides_ <= kFew * rows_ ? kFewSides : kManySides, out);
     for (const std::uint32_t one : work_)
       if (walk_.at(one).kind == ActivityKind::kKernel) name_kernel(walk_.stat(one), out);
-    out.evidence.push_back(
-        {"an inverse that the next product reads",
-         fmt::format("{}, {}; {:.0f} rows, {:.0f} right-hand sides", op_,
-                     counted(found_, "time"), rows_, sides_),
-         "timeline and ops of the host"});
+    out.evidence.push_back({"an inverse that the next product reads",
+                            fmt::format("{}, {}; {:.0f} rows, {:.0f} right-hand sides", op_,
+                                        counted(found_, "time"), rows_, sides_),
+                            "timeline and ops of the host"});
     out.evidence.push_back(
         {"kernels of it and of the product, but for the factors",
          of_total(in_one_unit(facts, walk_.duration(work_)), in_one_unit(facts, all_ns_)),
