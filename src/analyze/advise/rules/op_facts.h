@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpFacts: what the host's ops around a launch say of it: their names, and their inputs' extents
+// OpFacts: what the host's ops around a launch show: their names, and their inputs' extents
 // where no problem shape took their place. Pure functions over a profile.
 #pragma once
 

@@ -64,7 +64,8 @@ bool one_column(const KernelStat& kernel) {
 }
 
 // A sparse product looks rows of the dense operand up, by the numbers of the matrix's columns.
-constexpr std::string_view kSparse[] = {"csrmm", "csrmv", "csr_spmm", "spmm_", "coomm", "bsrmm"};
+constexpr std::string_view kSparseProducts[] = {"csrmm", "csrmv", "csr_spmm",
+                                                "spmm_", "coomm", "bsrmm"};
 constexpr double kLeastSparse = 0.1;                // of the unit
 constexpr Interval3 kRenumbered = {1, 0.75, 0.45};  // of its time
 constexpr RemedyCase kNumbers = {
@@ -78,7 +79,7 @@ void add_sparse(const Facts& facts, Advice& advice) {
   for (std::size_t i = 0; i < facts.rows.kernels.size(); ++i) {
     const KernelStat& kernel = facts.rows.kernels[i];
     const bool sparse = std::any_of(
-        std::begin(kSparse), std::end(kSparse),
+        std::begin(kSparseProducts), std::end(kSparseProducts),
         [&](std::string_view word) { return kernel.name.full.find(word) != std::string::npos; });
     const double ns = facts.in_unit(kernel.duration.total_ns());
     if (!sparse || ns < kLeastSparse * facts.unit.baseline_ns.mid) continue;

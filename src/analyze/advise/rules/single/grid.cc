@@ -101,7 +101,7 @@ double at_a_time(const KernelStat& kernel, const DeviceInfo& device) {
   return warps > 0 && slots > 0 ? std::max(1.0, std::floor(slots / warps)) * units_of(device) : 0;
 }
 
-// Of the program's own kernel nothing but its launch is known.
+// Of the program's own kernel only the launch is known.
 bool of_unknown_work(const KernelStat& kernel) {
   return is_of_program(kernel) && kernel.roof.utilization <= 0 &&
          kernel.duration.mean_ns() >= kLongLaunch;

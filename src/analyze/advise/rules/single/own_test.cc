@@ -106,8 +106,8 @@ TEST(RemoveFills, AProductThatAddsToZeros) {
   const double left = 100'000 * (bytes + out) / (bytes + 2 * out);
   EXPECT_NEAR(one->saved_share.mid, 1 - left / 140'000, 0.03);
   // Another array was filled, and a product that does not add: half of the fills, as everywhere.
-  for (const auto& [op, count] : {std::pair{"aten::baddbmm_", "n=8388608,inputs=0"},
-                                  {"aten::bmm", "n=67108864,inputs=0"}})
+  for (const auto& [op, count] :
+       {std::pair{"aten::baddbmm_", "n=8388608,inputs=0"}, {"aten::bmm", "n=67108864,inputs=0"}})
     EXPECT_NEAR(share_of(accumulated(op, count), "remove_fills").mid, 0.5 * 40 / 140, 0.03) << op;
 }
 

@@ -82,7 +82,7 @@ class Order {
            timeline_.calls[first].op == timeline_.calls[second].op;
   }
 
-  // FLOP of the other order; infinite where the second product cannot read the first one's result.
+  // FLOP of the other order; infinite where the second product cannot read the result of the first.
   static double other_order(const Touch& first, const Touch& second, bool unambiguous) {
     if (first.batch != second.batch) return HUGE_VAL;
     const bool square = first.depth == first.columns || first.m == first.depth ||

@@ -41,10 +41,10 @@ constexpr std::string_view kAdding[] = {"aten::index_add_",      "aten::index_ad
 // Of the bandwidth: atomics onto many places; a sum by segments.
 constexpr Interval3 kAtomics = {0.1, 0.4, 0.8}, kSums = {0.1, 0.4, 0.9};
 constexpr Interval3 kHostOfPut = {1, 0.7, 0.4};
-constexpr double kManyEach = 64;     // values for each place
-constexpr double kTimesSlower = 6;   // than the roof of its bytes
-constexpr double kLongSum = 20'000;  // ns
-constexpr double kIndexBytes = 8;
+constexpr double kManyEach = 64;      // values for each place
+constexpr double kTimesItsBytes = 6;  // than the roof of its bytes
+constexpr double kLongSum = 20'000;   // ns
+constexpr double kBytesOfIndex = 8;
 
 class ByIndex {
  public:
@@ -109,10 +109,10 @@ class ByIndex {
       }
       if (stat.op == "aten::bincount" || stat.op == "aten::histc") out.places = 1;
     }
-    out.bytes = out.values * (size + kIndexBytes);
+    out.bytes = out.values * (size + kBytesOfIndex);
     const double bandwidth = walk_.facts().bandwidth_of(stat), ns = stat.duration.mean_ns();
     if (bandwidth <= 0 || ns < kLongSum || out.values < kManyEach * out.places ||
-        ns < kTimesSlower * out.bytes / bandwidth * 1e9)
+        ns < kTimesItsBytes * out.bytes / bandwidth * 1e9)
       return {};
     return out;
   }
@@ -128,7 +128,7 @@ class ByIndex {
     const KernelStat& kernel = walk_.stat(group.back());
     const double bandwidth = walk_.facts().bandwidth_of(kernel);
     if (most <= 0 || bandwidth <= 0) return;
-    const double bytes = most * (3 * 4 + kIndexBytes / 8);
+    const double bytes = most * (3 * 4 + kBytesOfIndex / 8);
     Intervention out = from_remedy(kReduceRemedy, kNoSort);
     out.evidence.push_back(
         {"kernels of one sum by index, which sorts the indices first",

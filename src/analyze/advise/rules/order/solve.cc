@@ -33,7 +33,7 @@ constexpr std::string_view kFactors[] = {"aten::linalg_lu_factor",   "aten::lina
                                          "aten::_linalg_svd",        "aten::linalg_qr"};
 // What goes of the rest: it starts as many kernels for a few right-hand sides, with less work.
 constexpr Interval3 kFewSides = {0.2, 0.6, 0.9}, kManySides = {0, 0.25, 0.5};
-constexpr double kFew = 0.125;  // right-hand sides, of the rows
+constexpr double kFewOfRows = 0.125;  // right-hand sides, of the rows
 
 class Solve {
  public:
@@ -85,7 +85,7 @@ class Solve {
     if (work_.empty()) return;
     const Facts& facts = walk_.facts();
     Intervention out = from_remedy(kReduceRemedy, kSolve);
-    remove_launches(walk_, work_, sides_ <= kFew * rows_ ? kFewSides : kManySides, out);
+    remove_launches(walk_, work_, sides_ <= kFewOfRows * rows_ ? kFewSides : kManySides, out);
     for (const std::uint32_t one : work_)
       if (walk_.at(one).kind == ActivityKind::kKernel) name_kernel(walk_.stat(one), out);
     out.evidence.push_back({"an inverse that the next product reads",
@@ -93,7 +93,7 @@ class Solve {
                                         counted(found_, "time"), rows_, sides_),
                             "timeline and ops of the host"});
     out.evidence.push_back(
-        {"kernels of it and of the product, but for the factors",
+        {"kernels of it and of the product, except the factors",
          of_total(in_one_unit(facts, walk_.duration(work_)), in_one_unit(facts, all_ns_)),
          "timeline"});
     out.assumptions.emplace_back("no other kernel reads the inverse");

@@ -39,7 +39,7 @@ TEST(ReduceProblem, AProductThatMeetsOnlyAFewVectors) {
 }
 
 TEST(ReduceProblem, ProductsInTheirCheaperOrderAreLeftAlone) {
-  // As many vectors as rows; the sizes do not fit; a layer, which may read the first one's input.
+  // As many vectors as rows; the sizes do not fit; a layer, which may read the input of the first.
   for (const auto& [op, first, second] :
        {std::tuple{"aten::matmul", "M=4096,N=4096,K=4096", "M=4096,N=4096,K=4096"},
         {"aten::matmul", "M=4096,N=4096,K=4096", "M=2048,N=16,K=2048"},
