@@ -72,9 +72,10 @@ bool is_of_layers(const Facts& facts, const Loop& loop) {
                      });
 }
 
-// Elements that a kernel reads of its first input; 0 where not known.
+// Elements that a kernel reads of its first input, or of a product's vectors; 0 where not known.
 double operand(const Touch& touch) {
-  if (touch.kind == TouchKind::kProduct) return touch.batch * touch.m * touch.depth;
+  if (touch.kind == TouchKind::kProduct)
+    return touch.batch * touch.depth * (touch.columns == 1 ? 1 : touch.m);
   return touch.light() ? touch.n : 0;
 }
 

@@ -101,5 +101,21 @@ TEST(Loops, LayersInTrainingAreNoRounds) {
   EXPECT_GT(share_of(cells, "cut_host_work").mid, 0.7);
 }
 
+// A matrix times a vector that the round before has made: no batch holds two of these rounds.
+TEST(Loops, AVectorThatARoundHandsOnIsNotBatched) {
+  const auto iterated = [](const char* vector) {
+    return Program()
+        .steps(kSteps,
+               [=](Program& program) {
+                 for (int i = 0; i < 20; ++i) {
+                   program.late_kernel(small("M=1536,N=1,K=1536"), 4'000, kLate);
+                   program.late_kernel(functor("Div", vector, "bf16"), 2'000, kLate);
+                 }
+               })
+        .advice();
+  };
+  EXPECT_EQ(find(iterated("n=1536,inputs=2"), "batch_products"), nullptr);
+}
+
 }  // namespace
 }  // namespace purlin::analyze

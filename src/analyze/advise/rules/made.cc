@@ -27,7 +27,7 @@ bool is_in(const std::string_view (&names)[kCount], std::string_view name) {
 class MadeFinder {
  public:
   explicit MadeFinder(const Facts& facts)
-      : profile_(*facts.profile), timeline_(profile_.timeline), host_(timeline_) {
+      : facts_(facts), profile_(*facts.profile), timeline_(profile_.timeline), host_(timeline_) {
     for (std::uint32_t i = 0; i < timeline_.calls.size(); ++i)
       if (const Call& call = timeline_.calls[i];
           call.kind == CallKind::kLaunch || call.kind == CallKind::kGraphLaunch ||
@@ -68,6 +68,14 @@ class MadeFinder {
       return records[a].start_ns < records[b].start_ns;
     });
   }
+  // What a step gave to the host at its end, the next one may well send other data than that.
+  std::ptrdiff_t step_of(const Call& call) const {
+    const auto& steps = facts_.timeline->steps;
+    return std::partition_point(
+               steps.begin(), steps.end(),
+               [&](const StepTime& step) { return step.start_ns <= call.start_ns; }) -
+           steps.begin();
+  }
   std::string_view direction(const Activity& one) const {
     return one.kind == ActivityKind::kCopy && one.row < profile_.copies.size()
                ? copy_direction(profile_.copies[one.row].kind)
@@ -105,7 +113,9 @@ class MadeFinder {
     const std::uint32_t last = *(next - 1);
     auto gave = next - 1;
     while (gave != list->second.begin() && timeline_.calls[*gave].kind == CallKind::kSync) --gave;
-    if (std::binary_search(to_host_.begin(), to_host_.end(), *gave)) return false;
+    if (std::binary_search(to_host_.begin(), to_host_.end(), *gave) &&
+        step_of(timeline_.calls[*gave]) == step_of(call))
+      return false;
     made.work = {std::min(begin, end_of_op_around(timeline_.calls[last], begin)), begin};
     for (const NamedInterval& one : host_.process(call.process).loading)
       if (one.interval.begin < made.work.end && one.interval.end > made.work.begin) return false;
@@ -128,6 +138,7 @@ class MadeFinder {
     }
   }
 
+  const Facts& facts_;
   const Profile& profile_;
   const Timeline& timeline_;
   HostFacts host_;

@@ -25,6 +25,7 @@ extern const Rule kAttentionRule, kOptimizerRule, kRecomputeRule, kReduceRule, k
     kBatchRule, kCastRule, kEpilogueRule, kFusionRule, kLayoutRule, kAlignRule, kGatherRule,
     kGridRule, kQuantizeRule, kDoubleRule, kShortenRule, kAllocationRule, kRoundTripRule,
     kPersistentRule, kCounterRule, kCompileRule, kTableRule, kAtomicsRule, kDropoutRule,
-    kBroadcastRule, kSpectraRule, kPooledRule, kByHandRule, kAgainRule;
+    kBroadcastRule, kSpectraRule, kPooledRule, kByHandRule, kAgainRule, kOrderRule, kSolveRule,
+    kByIndexRule;
 
 }  // namespace purlin::analyze

@@ -224,6 +224,10 @@ bool from_library(const KernelStat& kernel) {
   return family == "cublas" || family == "cudnn" || family == "rocblas" || family == "miopen";
 }
 
+bool is_of_program(const KernelStat& kernel) {
+  return kernel.name.family == "custom" || kernel.name.family == "triton";
+}
+
 double sectors_per_load(const KernelStat& kernel) {
   double sectors = 0, requests = 0;
   for (const Counter& one : kernel.counters) {

@@ -53,6 +53,7 @@ void name_label(const std::string& label, Intervention& out);
 bool is_short_launch(const KernelStat& kernel);
 double most_by_tuning(const KernelStat& kernel);
 bool from_library(const KernelStat& kernel);
+bool is_of_program(const KernelStat& kernel);  // not a library's or framework's
 // Sectors of a load from global memory: 4 with 4 bytes a thread, 16 with 16; 0: not counted.
 double sectors_per_load(const KernelStat& kernel);
 int architecture_number(std::string_view arch);  // "sm_90" -> 90, 0 for what is none

@@ -222,7 +222,12 @@ class RoundTrips {
           "what the host does with the array can be done on the device in little time");
     }
     out.confidence = works ? "B" : "C";
+    if (works) in_framework(out);
     advice_.interventions.push_back(std::move(out));
+  }
+  // A framework has the op of the device already.
+  void in_framework(Intervention& out) const {
+    if (!profile_.timeline.ops.empty()) out.effort = "hours";
   }
 
   // A large copy to the host, and a long time before the thread gives the device work again: the
@@ -269,6 +274,7 @@ class RoundTrips {
     out.assumptions.emplace_back(
         "in that time the host works on the array, which the device can do in little time");
     out.confidence = "C";
+    in_framework(out);
     advice_.interventions.push_back(std::move(out));
   }
   // From a copy's end until its thread gives the device work again, or waits for it in another op.

@@ -100,7 +100,10 @@ Touch touch_of(const KernelRow& row, const KernelStat& stat) {
   out.in_size = bytes_per_element(row.dtype);
   if (problem.empty() || out.in_size <= 0) return out;
   const std::string_view c = stat.name.op_class;
-  if (c == "gemm") {
+  if (c == "gemm" && problem["R"] > 0) {  // a convolution that is computed as a product
+    out.kind = TouchKind::kOther;
+    touch_convolution(problem, out);
+  } else if (c == "gemm") {
     touch_product(problem, out);
   } else if (c == "elementwise" || c == "copy") {
     touch_pointwise(problem, out);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyze/advise/rules/testing.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace purlin::analyze {
@@ -104,6 +105,34 @@ TEST(FusePointwise, RowsAreAddedUpAsTheyAreLookedUp) {
   // A sum of other elements, and one that keeps most of them.
   EXPECT_EQ(find(pooled("n=4194304,out=32768"), "fuse_pointwise"), nullptr);
   EXPECT_EQ(find(pooled("n=104857600,out=104857600"), "fuse_pointwise"), nullptr);
+}
+
+// A norm in separate kernels over rows of `length`, of 8 M elements.
+Advice normed(int length) {
+  const int n = 1 << 23, rows = n / length;
+  const std::string all = fmt::format("n={}", n), each = fmt::format("n={}", rows);
+  return Program()
+      .steps(kSteps,
+             [&](Program& program) {
+               program.kernel(functor("pow", all + ",inputs=1"), 15'000);
+               program.kernel(reduction(fmt::format("{},out={}", all, rows)), 8'000);
+               program.kernel(functor("rsqrt", each + ",inputs=1"), 3'000);
+               program.kernel(functor("mul", fmt::format("{},inputs=2,in={}", all, n + rows)),
+                              15'000);
+               program.kernel(functor("mul", all + ",inputs=2"), 23'000);
+             })
+      .advice();
+}
+
+TEST(FuseNorm, ALibraryHasABlockForEachShortRow) {
+  const Interval3 shorter = share_of(normed(128), "fuse_norm"),
+                  longer = share_of(normed(4096), "fuse_norm");
+  const double by_row = 65'536.0 / (16 * 132) * 1'600;
+  EXPECT_NEAR(shorter.low, 1 - by_row / 64'000, 0.1);
+  EXPECT_LT(shorter.low, longer.low - 0.2);
+  EXPECT_LT(shorter.mid, longer.mid - 0.1);
+  EXPECT_NEAR(shorter.high, longer.high, 0.02);
+  EXPECT_FALSE(says(find(normed(4096), "fuse_norm"), "short rows"));
 }
 
 }  // namespace

@@ -34,11 +34,6 @@ constexpr double kSmallLaunch = 10'000;  // ns
 constexpr double kFillAndDrain = 1'000;  // ns that a launch spends on it
 constexpr double kMaxLaunchGap = 5'000;  // ns: not the device's own turn-around
 
-// A library's or framework's kernel cannot be changed.
-bool is_own(const KernelStat& kernel) {
-  return kernel.name.family == "custom" || kernel.name.family == "triton";
-}
-
 void add_persistent(Walk& walk, Advice& advice) {
   const Facts& facts = walk.facts();
   Chains chains(walk);
@@ -48,7 +43,7 @@ void add_persistent(Walk& walk, Advice& advice) {
       std::size_t end = begin + 1;
       while (end < run.size() && walk.at(run[end]).row == walk.at(run[begin]).row) ++end;
       if (end - begin >= kManyLaunches && walk.stat(run[begin]).duration.mean_ns() < kSmallLaunch &&
-          is_own(walk.stat(run[begin])) && !walk.taken(run[begin]))
+          is_of_program(walk.stat(run[begin])) && !walk.taken(run[begin]))
         chains.add({run.data() + begin, end - begin});
       begin = end;
     }

@@ -9,6 +9,7 @@ void add_host_rules(const Facts& facts, Advice& advice) {
   HostView view(facts, advice);
   if (facts.timeline->devices.empty() || view.length <= 0) return;
   add_input_rule(view);
+  add_pinning_rule(view);
   add_made_on_host_rule(view);
   add_stalls_rule(view);
   add_slow_op_rule(view);

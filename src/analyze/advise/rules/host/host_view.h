@@ -72,6 +72,7 @@ void add_mapped_rule(HostView& view);
 void add_copies_rule(HostView& view);
 void add_fills_rule(HostView& view);
 void add_pinned_rule(HostView& view);
+void add_pinning_rule(HostView& view);
 void add_communication_rule(HostView& view);
 
 }  // namespace purlin::analyze

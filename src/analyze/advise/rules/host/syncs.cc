@@ -6,7 +6,9 @@
 #include "analyze/advise/rules/remedies.h"
 #include "analyze/text/layout.h"
 #include "analyze/timeline/host.h"
+#include "analyze/timeline/streams.h"
 #include "base/text.h"
+#include "model/problem/problem.h"
 #include "model/profile/copy_kind.h"
 
 #include <fmt/format.h>
@@ -14,6 +16,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -29,6 +33,14 @@ constexpr Interval3 kMost = {0, 0.8, 1};
 constexpr Interval3 kJoined = {0.8, 1, 1}, kBetween = {0, 0.5, 1};
 // Small kernels for each value that the host no longer reads, at worst, and their time, ns.
 constexpr double kInstead = 2, kSmallKernel = 2'000, kMostInstead = 0.15;
+
+// A reduction of errors or magnitudes to one value is a test, or for a log. A dot product is not.
+constexpr std::string_view kOfErrors[] = {"aten::sub",  "aten::abs",  "aten::linalg_vector_norm",
+                                          "aten::norm", "aten::amax", "aten::max",
+                                          "aten::rsub", "aten::dist"};
+constexpr double kManyTests = 4;  // in a step
+// Of these kernels and the host's time for them. The product may serve the iteration as well.
+constexpr Interval3 kTestsGone = {0, 0.9, 1}, kProductsGone = {0, 0.6, 1};
 
 // Copies to the host, several in each step: the host stands still until each has ended.
 std::vector<std::uint32_t> many_copies(const HostView& view) {
@@ -79,6 +91,97 @@ void join_reads(const HostView& view, ReadsInARow row, Intervention& out) {
       "values that are read in a row can be read at once, such as by .tolist()");
   out.change.edits.emplace_back(edit::ScaleHost{rest_of(kBetween), std::move(row.between), kNone});
   remove_reads(*view.facts.profile, {std::move(row.again), kJoined}, out.change);
+}
+
+// A test of how far an iteration is: a reduction to one value that the host reads, what leads to it
+// over as many elements, and the product before that.
+struct Tests {
+  std::vector<std::uint32_t> reductions, products;
+  double count = 0;
+};
+class FindTests {
+ public:
+  explicit FindTests(const HostView& view)
+      : profile_(*view.facts.profile), timeline_(profile_.timeline) {}
+
+  Tests run() {
+    const Streams streams(timeline_);
+    for (const StreamWork& stream : streams.all())
+      for (std::size_t i = 1; i < stream.activities.size(); ++i)
+        if (reads(timeline_.activities[stream.activities[i]])) look_at(stream.activities, i);
+    return std::move(out_);
+  }
+
+ private:
+  bool reads(const Activity& one) const {
+    return one.kind == ActivityKind::kCopy && one.bytes > 0 && one.bytes <= kReadBytes &&
+           one.row < profile_.copies.size() &&
+           copy_direction(profile_.copies[one.row].kind) == "d2h";
+  }
+  Problem problem_of(std::uint32_t activity) const {
+    Problem out;
+    const Activity& one = timeline_.activities[activity];
+    if (one.kind == ActivityKind::kKernel && one.row < profile_.kernels.size())
+      out.dimensions = dimensions_from_text(profile_.kernels[one.row].shape);
+    return out;
+  }
+  bool of_errors(std::uint32_t activity) const {
+    const std::string& op = profile_.kernels[timeline_.activities[activity].row].op;
+    return std::find(std::begin(kOfErrors), std::end(kOfErrors), op) != std::end(kOfErrors);
+  }
+  void look_at(std::span<const std::uint32_t> work, std::size_t read) {
+    std::size_t at = read;
+    while (at > 0 && timeline_.activities[work[at - 1]].kind == ActivityKind::kSet) --at;
+    if (at == 0) return;
+    const Problem reduction = problem_of(work[--at]);
+    const std::int64_t n = reduction["n"];
+    if (n <= 1 || reduction["out"] != 1) return;
+    std::vector<std::uint32_t> found = {work[at]};
+    bool errors = of_errors(work[at]);
+    for (; at > 0; --at) {
+      const Problem before = problem_of(work[at - 1]);
+      if (before["n"] != n || before["inputs"] <= 0) break;
+      errors = errors || of_errors(work[at - 1]);
+      found.push_back(work[at - 1]);
+    }
+    if (!errors) return;
+    out_.count += 1;
+    out_.reductions.insert(out_.reductions.end(), found.begin(), found.end());
+    if (at == 0) return;
+    const Problem product = problem_of(work[at - 1]);
+    if (product["M"] > 0 && product["M"] * std::max<std::int64_t>(1, product["N"]) == n)
+      out_.products.push_back(work[at - 1]);
+  }
+
+  const Profile& profile_;
+  const Timeline& timeline_;
+  Tests out_;
+};
+
+bool trains(const Timeline& timeline) {
+  return std::any_of(timeline.names.begin(), timeline.names.end(), [](const std::string& name) {
+    return starts_with(name, "autograd::engine::evaluate_function");
+  });
+}
+
+// Tests in each iteration of a loop: asked now and then, they go.
+void remove_tests(const HostView& view, Intervention& out) {
+  if (view.unit.kind != "step" || trains(view.facts.profile->timeline)) return;
+  Tests tests = FindTests(view).run();
+  if (tests.count * view.share < kManyTests) return;
+  out.evidence.push_back(
+      {"of these, after a reduction of errors to one value",
+       fmt::format("{} a step, {} of kernels", counted(tests.count * view.share, "read"),
+                   short_ns(time_of(view, tests.reductions) + time_of(view, tests.products))),
+       "timeline and shapes"});
+  out.assumptions.emplace_back(
+      "a test can be made in every tenth iteration, or after a fixed number of them");
+  out.how.emplace_back("test in every tenth iteration; the kernels for the test go with the wait");
+  out.change.edits.emplace_back(
+      edit::Remove{Affected::of(std::move(tests.reductions)), kTestsGone});
+  if (!tests.products.empty())
+    out.change.edits.emplace_back(
+        edit::Remove{Affected::of(std::move(tests.products)), kProductsGone});
 }
 
 }  // namespace
@@ -148,6 +251,7 @@ void add_syncs_rule(HostView& view) {
           : "the wait may be a real dependency, so the low estimate is 0");
   join_reads(view, std::move(row), out);
   remove_reads(*view.facts.profile, std::move(edit), out.change);
+  remove_tests(view, out);
   view.add(std::move(out), gone * waited, waited, "C");
 }
 

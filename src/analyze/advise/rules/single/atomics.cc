@@ -6,6 +6,7 @@
 #include "analyze/advise/rules/pricing.h"
 #include "analyze/text/layout.h"
 #include "base/text.h"
+#include "model/device/gpu_table.h"
 #include "model/profile/copy_kind.h"
 
 #include <fmt/format.h>
@@ -37,6 +38,10 @@ constexpr double kLongPass = 20'000, kTimesSlower = 4;  // ns; against the pass 
 constexpr double kMoreThreads = 4;                      // that kernel has, so it sees as much data
 constexpr double kLeastReduction = 0.03;                // of the unit
 
+constexpr double kThreadsForEach = 16;               // element that a fill set
+constexpr double kLongWave = 50'000;                 // ns, of blocks that run at a time
+constexpr Interval3 kUsualWave = {0, 5'000, 2'000};  // ns, of blocks that read and sum a little
+
 class Atomics {
  public:
   Atomics(Walk& walk, Advice& advice) : walk_(walk), facts_(walk.facts()), advice_(advice) {}
@@ -53,6 +58,11 @@ class Atomics {
         found_[facts_.row_of[activities[last[1]].row]].push_back(last[1]);
     }
     for (const auto& [row, work] : found_) judge(row, work);
+    for (const Launches& run : walk_.runs())
+      for (std::size_t i = 1; i < run.size(); ++i)
+        if (sums_by_thread(run[i - 1], run[i]))
+          by_thread_[facts_.row_of[walk_.at(run[i]).row]] += 1;
+    for (const auto& [row, count] : by_thread_) judge_own(row, count);
   }
 
  private:
@@ -68,6 +78,49 @@ class Atomics {
     return static_cast<double>(kernel.launch.blocks()) * static_cast<double>(block[0]) *
            static_cast<double>(block[1]) * static_cast<double>(block[2]);
   }
+  // Waves of blocks that a launch takes.
+  double waves_of(const KernelStat& kernel) const {
+    const auto blocks = static_cast<double>(kernel.launch.blocks());
+    for (const DeviceInfo& device : facts_.profile->environment.devices) {
+      if (device.name != kernel.device || units_of(device) <= 0) continue;
+      const double warps = std::ceil(threads_of(kernel) / std::max(1.0, blocks) / 32);
+      const double slots = 64 * kernel.roof.occupancy_theoretical;
+      if (warps <= 0 || slots <= 0) return 0;
+      return blocks / (std::max(1.0, std::floor(slots / warps)) * units_of(device));
+    }
+    return 0;
+  }
+  // An own kernel, right after a fill of far fewer elements than it has threads, whose blocks take
+  // far longer than to read what they may hold.
+  bool sums_by_thread(std::uint32_t fill, std::uint32_t index) const {
+    const KernelStat& kernel = walk_.stat(index);
+    if (!is_of_program(kernel) || kernel.roof.utilization > 0 || walk_.taken(index) ||
+        walk_.stat(fill).name.full.find("FillFunctor") == std::string::npos)
+      return false;
+    const double filled = walk_.touch(fill).n, waves = waves_of(kernel);
+    return filled > 0 && threads_of(kernel) >= kThreadsForEach * filled && waves >= 1 &&
+           kernel.duration.mean_ns() >= kLongWave * waves;
+  }
+  void judge_own(std::size_t row, double count) {
+    const KernelStat& kernel = facts_.rows.kernels[row];
+    const double own = kernel.duration.mean_ns(), waves = waves_of(kernel);
+    if (in_one_unit(facts_, own * count) < kLeastReduction * facts_.unit.baseline_ns.mid) return;
+    const auto left = [&](double wave) { return std::min(0.5, wave * waves / own); };
+    Intervention out = from_remedy(kBlocks);
+    scale_row(facts_, row, {0.5, left(kUsualWave.mid), left(kUsualWave.high)}, out);
+    name_kernel(kernel, out);
+    out.evidence.push_back(
+        {"an own kernel right after a fill of far fewer elements than it has threads",
+         fmt::format("{}, {} threads, {} a launch, {} a wave of blocks", short_label(kernel),
+                     si(threads_of(kernel), ""), short_ns(own), short_ns(own / waves)),
+         "launch"});
+    out.assumptions.emplace_back(
+        "its threads add to what was filled, one atomic each; without them a wave of blocks takes "
+        "some microseconds");
+    out.confidence = "D";
+    advice_.interventions.push_back(std::move(out));
+  }
+
   // The kernel with the most threads: it passes over the data, one value for each thread or more.
   const KernelStat* widest() const {
     const auto& kernels = facts_.rows.kernels;
@@ -113,6 +166,7 @@ class Atomics {
   const Facts& facts_;
   Advice& advice_;
   std::map<std::size_t, Launches> found_;
+  std::map<std::size_t, double> by_thread_;
 };
 
 }  // namespace

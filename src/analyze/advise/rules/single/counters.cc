@@ -5,6 +5,7 @@
 
 #include "analyze/advise/rules/playbook.h"
 #include "analyze/advise/rules/pricing.h"
+#include "analyze/advise/rules/remedies.h"
 #include "analyze/stalls/stalls.h"
 #include "analyze/text/layout.h"
 #include "base/text.h"
@@ -66,6 +67,14 @@ constexpr double kManySpills = 0.05;     // of the kernel's sectors
 constexpr double kManyConflicts = 0.10;  // of the wavefronts of shared memory
 constexpr double kMissed = 0.30, kBusyMemory = 0.4;
 constexpr double kCrowded = 0.30;
+constexpr double kWarp = 32, kManyRegisters = 160, kLongKernel = 20'000;  // threads; ns
+
+constexpr RemedyCase kMoreWarps = {
+    "Give each block more warps", "hours",
+    "Triton: num_warps=4 to 16 for long rows; @triton.autotune, or purlin tune, over num_warps|"
+    "CUDA: 128 to 512 threads for each row, with a reduction in shared memory",
+    "reductions are taken in another order"};
+
 constexpr double kIdleUnits = 0.6;   // a unit that is busier is what limits, not latency
 constexpr double kFewOfWarps = 0.5;  // achieved of what fits
 constexpr double kBothLeast = 0.35, kBothMost = 0.75;
@@ -177,7 +186,33 @@ class CounterRules {
         "C");
   }
 
+  // One warp holds a row that more warps would share.
+  bool one_warp() {
+    const auto& block = kernel_.launch.block;
+    const double threads = static_cast<double>(block[0]) * block[1] * block[2];
+    if (!is_of_program(kernel_) || threads > kWarp || kernel_.registers < kManyRegisters ||
+        kernel_.roof.utilization >= kIdleUnits || kernel_.duration.mean_ns() < kLongKernel)
+      return false;
+    Intervention out =
+        from_remedy(*std::find_if(remedies().begin(), remedies().end(),
+                                  [](const Remedy& remedy) { return remedy.id == "tune_kernel"; }),
+                    kMoreWarps);
+    scale_row(facts_, row_, {0.95, 0.65, 0.35}, out);
+    name_kernel(kernel_, out);
+    out.evidence.push_back(
+        {problem_text(kernel_),
+         fmt::format("blocks of one warp, {} registers of a thread: {} of the warps fit",
+                     kernel_.registers, percent(kernel_.roof.occupancy_theoretical)),
+         "launch"});
+    out.assumptions.emplace_back(
+        "the registers hold a row that more warps can share: a twentieth to two thirds is won");
+    out.confidence = "C";
+    advice_.interventions.push_back(std::move(out));
+    return true;
+  }
+
   void registers() {
+    if (one_warp()) return;
     const Roof& roof = kernel_.roof;
     if (roof.occupancy_limiter != "registers" || roof.occupancy_theoretical <= 0 ||
         roof.occupancy_theoretical >= kCrowded || roof.utilization >= 0.6 || from_library(kernel_))

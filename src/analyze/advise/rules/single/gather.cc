@@ -63,7 +63,41 @@ bool one_column(const KernelStat& kernel) {
   return problem["indices"] > 0 && problem["cols"] == 1;
 }
 
+// A sparse product looks rows of the dense operand up, by the numbers of the matrix's columns.
+constexpr std::string_view kSparseProducts[] = {"csrmm", "csrmv", "csr_spmm",
+                                                "spmm_", "coomm", "bsrmm"};
+constexpr double kLeastSparse = 0.1;                // of the unit
+constexpr Interval3 kRenumbered = {1, 0.75, 0.45};  // of its time
+constexpr RemedyCase kNumbers = {
+    "Number the nodes so that neighbours are near", "hours",
+    "scipy.sparse.csgraph.reverse_cuthill_mckee, or METIS: renumber nodes and rows once|"
+    "geometry: order by a space-filling curve (Morton, Hilbert)",
+    "results come in the new order: map them back where it matters"};
+
+void add_sparse(const Facts& facts, Advice& advice) {
+  Intervention out = from_remedy(kGather, kNumbers);
+  for (std::size_t i = 0; i < facts.rows.kernels.size(); ++i) {
+    const KernelStat& kernel = facts.rows.kernels[i];
+    const bool sparse = std::any_of(
+        std::begin(kSparseProducts), std::end(kSparseProducts),
+        [&](std::string_view word) { return kernel.name.full.find(word) != std::string::npos; });
+    const double ns = facts.in_unit(kernel.duration.total_ns());
+    if (!sparse || ns < kLeastSparse * facts.unit.baseline_ns.mid) continue;
+    scale_row(facts, i, kRenumbered, out);
+    name_kernel(kernel, out);
+    out.evidence.push_back({short_label(kernel),
+                            fmt::format("a sparse product, {}{}", short_ns(ns), a_unit(facts)),
+                            "kernel name"});
+  }
+  if (out.evidence.empty()) return;
+  out.assumptions.emplace_back(
+      "the order of the rows was not recorded: where it is a good one, the low estimate holds");
+  out.confidence = "D";
+  advice.interventions.push_back(std::move(out));
+}
+
 void add_gathers(Walk& walk, Advice& advice) {
+  add_sparse(walk.facts(), advice);
   const Facts& facts = walk.facts();
   Intervention out = from_remedy(kGather);
   for (std::size_t i = 0; i < facts.rows.kernels.size(); ++i) {

@@ -34,6 +34,13 @@ constexpr double kFewThreads = 1'024;
 constexpr double kSmallPart = 0.25, kLongLaunch = 20'000;
 constexpr double kWorstTail = 0.15;  // of the launch, idle in its last wave
 constexpr double kMostWaves = 6;
+constexpr double kNarrow = 64, kTall = 65'536;  // extents of a product of a tall matrix
+
+constexpr RemedyCase kTallSums = {
+    "Share a long sum out over more blocks", "hours",
+    "PyTorch: parts = a.view(1024, -1, n); torch.bmm(parts.mT, parts).sum(0) for a.T @ a|"
+    "CUDA: split-K or stream-K (cuBLASLt, CUTLASS)",
+    "the sums are taken in another order"};
 
 const DeviceInfo* device_of(const Facts& facts, const KernelStat& kernel) {
   for (const DeviceInfo& device : facts.profile->environment.devices)
@@ -94,14 +101,25 @@ double at_a_time(const KernelStat& kernel, const DeviceInfo& device) {
   return warps > 0 && slots > 0 ? std::max(1.0, std::floor(slots / warps)) * units_of(device) : 0;
 }
 
+// Of the program's own kernel only the launch is known.
+bool of_unknown_work(const KernelStat& kernel) {
+  return is_of_program(kernel) && kernel.roof.utilization <= 0 &&
+         kernel.duration.mean_ns() >= kLongLaunch;
+}
+
 void add_waves(const Facts& facts, std::size_t row, const DeviceInfo& device, Intervention& out) {
   const KernelStat& kernel = facts.rows.kernels[row];
-  const double wave = at_a_time(kernel, device);
-  if (wave <= 0 || kernel.roof.bound != Bound::kCompute || kernel.launch_shapes > 1) return;
-  const double waves = static_cast<double>(kernel.launch.blocks()) / wave;
+  const double wave = at_a_time(kernel, device), units = units_of(device);
+  const bool unknown = of_unknown_work(kernel);
+  if (wave <= 0 || kernel.launch_shapes > 1 || (!unknown && kernel.roof.bound != Bound::kCompute))
+    return;
+  const double blocks = static_cast<double>(kernel.launch.blocks()), waves = blocks / wave;
   const double tail = 1 - waves / std::ceil(waves);
   if (waves <= 1 || waves > kMostWaves || tail < kWorstTail) return;
-  scale_row(facts, row, {1, 1 - 0.5 * tail, 1 - tail}, out);
+  // An SM with fewer blocks in its last wave runs each of them faster, where they share its units.
+  const double full = std::floor(waves), last = std::ceil((blocks - full * wave) / units);
+  const double shared = 1 - waves / (full + last * units / wave);
+  scale_row(facts, row, {1, unknown ? 1 - shared : 1 - 0.5 * tail, 1 - tail}, out);
   name_kernel(kernel, out);
   out.evidence.push_back(
       {problem_text(kernel),
@@ -109,6 +127,29 @@ void add_waves(const Facts& facts, std::size_t row, const DeviceInfo& device, In
                    counted(static_cast<double>(kernel.launch.blocks()), "block"), wave, waves,
                    100 * tail),
        "launch"});
+}
+
+// A few sums, each over a great many terms: a^T a of a tall matrix.
+bool is_tall(const Touch& product) {
+  return product.kind == TouchKind::kProduct && product.batch == 1 &&
+         std::max(product.m, product.columns) <= kNarrow && product.depth >= kTall;
+}
+void add_tall(const Facts& facts, std::size_t row, const Touch& product, Advice& advice) {
+  const KernelStat& kernel = facts.rows.kernels[row];
+  if (kernel.roof.utilization <= 0 || kernel.duration.mean_ns() < kLongLaunch) return;
+  const double most = 1 - kernel.roof.utilization;
+  Intervention out = from_remedy(kGrid[0], kTallSums);
+  scale_row(facts, row, {1, 1 - 0.25 * most, 1 - 0.8 * most}, out);
+  name_kernel(kernel, out);
+  out.evidence.push_back({problem_text(kernel),
+                          fmt::format("{:.0f} results of {} terms each; at {} of {}",
+                                      product.m * product.columns, si(product.depth, ""),
+                                      percent(kernel.roof.utilization), clean(kernel.roof.ceiling)),
+                          "shape model"});
+  out.assumptions.emplace_back(
+      "the library shares the sum out poorly: else the low estimate holds");
+  out.confidence = "C";
+  advice.interventions.push_back(std::move(out));
 }
 
 void add_grids(Walk& walk, Advice& advice) {
@@ -120,14 +161,18 @@ void add_grids(Walk& walk, Advice& advice) {
     if (device == nullptr || kernel.name.op_class == "communication" || does_well(kernel) ||
         kernel.duration.mean_ns() < kShortLaunch || kernel.launch.blocks() <= 0)
       continue;
-    if (static_cast<double>(kernel.launch.blocks()) < 0.75 * units_of(*device)) {
+    if (is_tall(walk.report_touch(i))) {
+      add_tall(facts, i, walk.report_touch(i), advice);
+    } else if (static_cast<double>(kernel.launch.blocks()) < 0.75 * units_of(*device)) {
       add_small(facts, i, units_of(*device), advice);
     } else {
       add_waves(facts, i, *device, waves);
     }
   }
   if (waves.evidence.empty()) return;
-  waves.assumptions.emplace_back("a tile that fits exists: the middle estimate wins half the tail");
+  waves.assumptions.emplace_back(
+      "a tile that fits exists: the middle estimate wins half the tail; of an own kernel, what is "
+      "left where the blocks of an SM share its units");
   waves.confidence = "C";
   advice.interventions.push_back(std::move(waves));
 }

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/advise/rules/testing.h"
+
+#include <gtest/gtest.h>
+
+namespace purlin::analyze {
+namespace {
+
+// An op of known inputs around what it launches.
+template <class Body>
+void with_inputs(Program& program, const char* op, const char* shape, Body body) {
+  program.within(op, body);
+  TimelineBuilder& builder = program.builder();
+  builder.profile.timeline.ops.back().shape = builder.name(shape);
+}
+
+Advice chained(const char* op, const char* first, const char* second) {
+  return Program()
+      .steps(kSteps,
+             [&](Program& program) {
+               for (const auto& [shape, ns] : {std::pair{first, 400'000.0}, {second, 20'000.0}})
+                 with_inputs(program, op, "",
+                             [&](Program& inner) { inner.kernel(product(shape), ns); });
+             })
+      .advice();
+}
+
+TEST(ReduceProblem, AProductThatMeetsOnlyAFewVectors) {
+  const Advice advice = chained("aten::matmul", "M=4096,N=4096,K=4096", "M=4096,N=16,K=4096");
+  const Intervention* one = find(advice, "reduce_problem");
+  ASSERT_NE(one, nullptr);
+  EXPECT_EQ(one->title, "Multiply in the cheaper order");
+  const double left = 2 * 2.0 * (4096.0 * 4096 + 2 * 4096 * 16) / (0.6 * kBandwidth) * 1e9;
+  EXPECT_NEAR(one->saved_share.mid, 1 - left / 420'000, 0.02);
+  // The vectors come from the left.
+  EXPECT_NE(
+      find(chained("aten::matmul", "M=4096,N=4096,K=2048", "M=8,N=4096,K=4096"), "reduce_problem"),
+      nullptr);
+}
+
+TEST(ReduceProblem, ProductsInTheirCheaperOrderAreLeftAlone) {
+  // As many vectors as rows; the sizes do not fit; a layer, which may read the input of the first.
+  for (const auto& [op, first, second] :
+       {std::tuple{"aten::matmul", "M=4096,N=4096,K=4096", "M=4096,N=4096,K=4096"},
+        {"aten::matmul", "M=4096,N=4096,K=4096", "M=2048,N=16,K=2048"},
+        {"aten::linear", "M=4096,N=1024,K=1024", "M=4096,N=16,K=1024"},
+        {"aten::matmul", "M=4096,N=16,K=4096", "M=4096,N=16,K=16"}})
+    EXPECT_EQ(find(chained(op, first, second), "reduce_problem"), nullptr) << first << second;
+}
+
+Advice enlarged(const char* filter, const char* image = "16x256x64x64") {
+  const KernelRow resize = advised_row("void upsample_bilinear2d_out_frame<c10::Half>()",
+                                       "aten::upsample_bilinear2d", "", "f16");
+  const KernelRow scores = advised_row("nvjet_sm90_hsh_384x24_64x4_2x1_v_ssched_bz_NNT",
+                                       "aten::cudnn_convolution", filter, "f16");
+  return Program()
+      .steps(kSteps,
+             [&](Program& program) {
+               with_inputs(program, "aten::upsample_bilinear2d", image,
+                           [&](Program& inner) { inner.kernel(resize, 1'600'000); });
+               program.kernel(scores, 160'000);
+             })
+      .advice();
+}
+
+TEST(ReduceProblem, MapsAreScoredBeforeTheyAreEnlarged) {
+  const Advice advice = enlarged("N=16,C=256,H=256,W=256,K=16,R=1,S=1,P=256,Q=256");
+  const Intervention* one = find(advice, "reduce_problem");
+  ASSERT_NE(one, nullptr);
+  EXPECT_EQ(one->title, "Score first, enlarge after");
+  const double left = 1'600'000.0 / 16 + 160'000.0 / 16 + 4'000;
+  EXPECT_NEAR(one->saved_share.mid, 1 - left / 1'760'000, 0.01);
+  EXPECT_TRUE(says(one, "16 times the positions"));
+  // A larger filter, more maps than before, and maps that are not enlarged.
+  for (const char* filter : {"N=16,C=256,H=256,W=256,K=16,R=3,S=3,P=256,Q=256",
+                             "N=16,C=256,H=256,W=256,K=512,R=1,S=1,P=256,Q=256",
+                             "N=16,C=256,H=64,W=64,K=16,R=1,S=1,P=64,Q=64"})
+    EXPECT_EQ(find(enlarged(filter), "reduce_problem"), nullptr) << filter;
+}
+
+Advice repeated(const char* op, const char* from, const char* layer = "M=65536,N=512,K=384") {
+  const KernelRow joined =
+      advised_row("void CatArrayBatchedCopy<float>()", "aten::cat", "n=25165824,inputs=1", "f32");
+  KernelRow row = product(layer);
+  row.dtype = "f32";
+  return Program()
+      .steps(kSteps,
+             [&](Program& program) {
+               with_inputs(program, op, from, [](Program&) {});
+               program.kernel(joined, 75'000);
+               program.kernel(row, 540'000);
+             })
+      .advice();
+}
+
+TEST(ReduceProblem, RowsAreMultipliedBeforeTheyAreRepeated) {
+  const Advice advice = repeated("aten::expand", "64x1x256");
+  const Intervention* one = find(advice, "reduce_problem");
+  ASSERT_NE(one, nullptr);
+  EXPECT_EQ(one->title, "Multiply each distinct row once, repeat after");
+  const double left = 2 * 4.0 * 65536 * 512 / (0.6 * kBandwidth) * 1e9;
+  EXPECT_NEAR(one->saved_share.mid, 1 - left / 615'000, 0.02);
+  EXPECT_TRUE(says(one, "25.2 M elements, 16.4 k distinct ones"));
+  EXPECT_EQ(find(repeated("aten::view", "64x1x256"), "reduce_problem"), nullptr);
+  EXPECT_EQ(find(repeated("aten::expand", "65536x384"), "reduce_problem"), nullptr);
+  EXPECT_EQ(find(repeated("aten::expand", "64x1x256", "M=65536,N=512,K=128"), "reduce_problem"),
+            nullptr);
+}
+
+Advice inverted(const char* op, const char* solved, const char* next) {
+  const KernelRow factors = advised_row("void getrf_pivot<float>()", "aten::linalg_lu_factor_ex",
+                                        "", "f32"),
+                  sides =
+                      advised_row("void kernel_trsm<float>()", "aten::linalg_lu_solve", "", "f32");
+  return Program()
+      .steps(kSteps,
+             [&](Program& program) {
+               with_inputs(program, op, "3072x3072", [&](Program& inner) {
+                 inner.within("aten::linalg_lu_factor_ex",
+                              [&](Program& inmost) { inmost.kernel(factors, 600'000); });
+                 inner.within(solved, [&](Program& inmost) { inmost.kernel(sides, 350'000); });
+               });
+               program.wait();  // the error of the factors is read
+               program.kernel(product(next), 50'000);
+             })
+      .advice();
+}
+
+TEST(ReduceProblem, AnInverseIsOnlyMultiplied) {
+  const Advice advice = inverted("aten::linalg_inv", "aten::linalg_lu_solve", "M=3072,N=16,K=3072");
+  const Intervention* one = find(advice, "reduce_problem");
+  ASSERT_NE(one, nullptr);
+  EXPECT_EQ(one->title, "Solve with the factors instead of the inverse");
+  EXPECT_NEAR(one->saved_share.mid, 0.6 * 0.4, 0.03);
+  EXPECT_TRUE(says(one, "3072 rows, 16 right-hand sides"));
+  EXPECT_EQ(find(inverted("aten::linalg_inv", "aten::linalg_lu_solve", "M=1024,N=16,K=1024"),
+                 "reduce_problem"),
+            nullptr);
+  EXPECT_EQ(find(inverted("aten::linalg_solve", "aten::linalg_lu_solve", "M=3072,N=16,K=3072"),
+                 "reduce_problem"),
+            nullptr);
+}
+
+Advice put_by_index(const char* kernel) {
+  const KernelRow sort = advised_row(
+      "void at_cuda_detail::cub::DeviceRadixSortOnesweepKernel<Policy>()", "aten::sort", "", "f32");
+  return Program()
+      .steps(kSteps,
+             [&](Program& program) {
+               with_inputs(program, "aten::_index_put_impl_", "65536x8,1048576x8",
+                           [&](Program& inner) {
+                             for (int i = 0; i < 4; ++i) inner.kernel(sort, 50'000);
+                             inner.kernel(advised_row(kernel, "aten::_index_put_impl_", "", "f32"),
+                                          300'000);
+                           });
+             })
+      .advice();
+}
+
+TEST(ReduceProblem, ASumByIndexThatSorts) {
+  const Advice advice = put_by_index("void indexing_backward_kernel_small_stride<float>()");
+  const Intervention* one = find(advice, "reduce_problem");
+  ASSERT_NE(one, nullptr);
+  EXPECT_EQ(one->title, "Add by index without a sort");
+  const double left = 13.0 * 8 * (1 << 20) / (0.4 * kBandwidth) * 1e9;
+  EXPECT_NEAR(one->saved_share.mid, 1 - left / 500'000, 0.03);
+  // A plain assignment does not add.
+  EXPECT_EQ(find(put_by_index("void index_elementwise_kernel<float>()"), "reduce_problem"),
+            nullptr);
+}
+
+Advice added_by_index(const char* shape, double ns) {
+  const KernelRow row =
+      advised_row("void indexFuncLargeIndex<float, long>()", "aten::index_add_", "", "f32");
+  return Program()
+      .steps(kSteps,
+             [&](Program& program) {
+               with_inputs(program, "aten::index_add_", shape,
+                           [&](Program& inner) { inner.kernel(row, ns); });
+             })
+      .advice();
+}
+
+TEST(ReduceInBlocks, AtomicsOntoAFewPlaces) {
+  const Advice advice = added_by_index("1024,4194304,4194304", 1'000'000);
+  const Intervention* one = find(advice, "reduce_in_blocks");
+  ASSERT_NE(one, nullptr);
+  EXPECT_EQ(one->title, "Sum by segments instead of atomics onto a few places");
+  const double left = 12.0 * (1 << 22) / (0.4 * kBandwidth) * 1e9;
+  EXPECT_NEAR(one->saved_share.mid, 1 - left / 1'000'000, 0.02);
+  EXPECT_TRUE(says(one, "4.19 M values into 1.02 k places"));
+  // Many places; and as fast as its bytes.
+  EXPECT_EQ(find(added_by_index("262144,4194304,4194304", 1'000'000), "reduce_in_blocks"), nullptr);
+  EXPECT_EQ(find(added_by_index("1024,4194304,4194304", 30'000), "reduce_in_blocks"), nullptr);
+}
+
+}  // namespace
+}  // namespace purlin::analyze

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/advise/rules/testing.h"
+
+#include <gtest/gtest.h>
+
+namespace purlin::analyze {
+namespace {
+
+KernelRow own(std::uint32_t blocks, std::uint32_t threads, std::uint32_t registers = 32) {
+  KernelRow out = advised_row("orbits_kernel", "", "", "");
+  out.launch.grid = {blocks, 1, 1};
+  out.launch.block = {threads, 1, 1};
+  out.registers = registers;
+  return out;
+}
+Advice of(const KernelRow& row, double ns = 1'000'000) {
+  return Program().steps(kSteps, [&](Program& program) { program.kernel(row, ns); }).advice();
+}
+
+TEST(WholeWaves, OfAnOwnKernelWhoseWorkIsNotKnown) {
+  // 264 blocks of 1,024 threads run at a time: the eight more run alone, one for each SM.
+  const Advice advice = of(own(272, 1024));
+  const Interval3 saved = share_of(advice, "whole_waves");
+  EXPECT_NEAR(saved.mid, 1 - (272.0 / 264) / 1.5, 0.01);
+  EXPECT_NEAR(saved.high, 1 - (272.0 / 264) / 2, 0.06);
+  EXPECT_LE(saved.low, 0);
+  for (const std::uint32_t blocks : {264u, 528u, 200u, 26'400u})
+    EXPECT_EQ(find(of(own(blocks, 1024)), "whole_waves"), nullptr) << blocks;
+  EXPECT_EQ(find(of(own(272, 1024), 6'000), "whole_waves"), nullptr);
+}
+
+TEST(TuneKernel, ABlockOfOneWarpThatHoldsALongRow) {
+  const Advice advice = of(own(8192, 32, 255), 200'000);
+  const Intervention* one = find(advice, "tune_kernel");
+  ASSERT_NE(one, nullptr);
+  EXPECT_EQ(one->title, "Give each block more warps");
+  EXPECT_NEAR(one->saved_share.mid, 0.35, 0.01);
+  EXPECT_EQ(find(advice, "fewer_registers"), nullptr);
+  EXPECT_EQ(find(of(own(8192, 32, 64), 200'000), "tune_kernel"), nullptr);
+  EXPECT_EQ(find(of(own(8192, 256, 255), 200'000), "tune_kernel"), nullptr);
+}
+
+Advice filled(const char* count, double ns) {
+  const KernelRow fill = advised_row(
+      "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>>()",
+      "aten::fill_", count, "f32");
+  return Program()
+      .steps(kSteps,
+             [&](Program& program) {
+               program.kernel(fill, 2'000);
+               program.kernel(own(16'384, 128, 28), ns);
+             })
+      .advice();
+}
+
+TEST(ReduceInBlocks, AnOwnKernelThatAddsToWhatWasFilled) {
+  const Advice advice = filled("n=16384,inputs=0", 1'900'000);
+  const Intervention* one = find(advice, "reduce_in_blocks");
+  ASSERT_NE(one, nullptr);
+  const double waves = 16'384 / (16 * 132.0);
+  EXPECT_NEAR(one->saved_share.mid, 1 - 5'000 * waves / 1'900'000, 0.02);
+  EXPECT_EQ(one->confidence, "D");
+  // As fast as to read some; and a fill of an element for each thread.
+  EXPECT_EQ(find(filled("n=16384,inputs=0", 60'000), "reduce_in_blocks"), nullptr);
+  EXPECT_EQ(find(filled("n=2097152,inputs=0", 1'900'000), "reduce_in_blocks"), nullptr);
+}
+
+Advice tall(const char* shape, double ns) {
+  return of(advised_row("sm80_xmma_gemm_f32f32_f32f32_f32_nt_n_tilesize32x32x8_cublas", "aten::mm",
+                        shape, "f32"),
+            ns);
+}
+
+TEST(FillTheDevice, ASumOfATallMatrix) {
+  const Advice advice = tall("M=16,N=16,K=4194304", 360'000);
+  const Intervention* one = find(advice, "fill_the_device");
+  ASSERT_NE(one, nullptr);
+  EXPECT_EQ(one->title, "Share a long sum out over more blocks");
+  const double used = 2 * 4.0 * 16 * (1 << 22) / kBandwidth * 1e9 / 360'000;
+  EXPECT_NEAR(one->saved_share.mid, 0.25 * (1 - used), 0.02);
+  EXPECT_EQ(find(tall("M=1024,N=1024,K=4096", 360'000), "fill_the_device"), nullptr);
+  EXPECT_EQ(find(tall("M=16,N=16,K=4194304", 120'000), "fill_the_device"), nullptr);
+}
+
+Advice accumulated(const char* op, const char* count) {
+  const KernelRow fill = advised_row(
+      "void at::native::vectorized_elementwise_kernel<8, at::native::FillFunctor<c10::Half>>()",
+      "aten::fill_", count, "f16");
+  return Program()
+      .steps(kSteps,
+             [&](Program& program) {
+               program.kernel(fill, 40'000);
+               program.kernel(advised_row("nvjet_sm90_hsh_256x128_64x4_1x2_h_badd_coopA_NNT", op,
+                                          "B=16,M=2048,N=2048,K=64", "f16"),
+                              100'000);
+             })
+      .advice();
+}
+
+TEST(RemoveFills, AProductThatAddsToZeros) {
+  const Advice advice = accumulated("aten::baddbmm_", "n=67108864,inputs=0");
+  const Intervention* one = find(advice, "remove_fills");
+  ASSERT_NE(one, nullptr);
+  EXPECT_EQ(one->title, "Multiply without an accumulator of zeros");
+  const double bytes = 2.0 * 16 * 64 * 4096, out = 2.0 * 16 * 2048 * 2048;
+  const double left = 100'000 * (bytes + out) / (bytes + 2 * out);
+  EXPECT_NEAR(one->saved_share.mid, 1 - left / 140'000, 0.03);
+  // Another array was filled, and a product that does not add: half of the fills, as everywhere.
+  for (const auto& [op, count] :
+       {std::pair{"aten::baddbmm_", "n=8388608,inputs=0"}, {"aten::bmm", "n=67108864,inputs=0"}})
+    EXPECT_NEAR(share_of(accumulated(op, count), "remove_fills").mid, 0.5 * 40 / 140, 0.03) << op;
+}
+
+Advice sparse(const char* name, double ns) {
+  return Program()
+      .steps(kSteps,
+             [&](Program& program) {
+               program.kernel(advised_row(name, "aten::addmm", "", "f32"), ns);
+               program.kernel(functor("Mul", "n=16777216,inputs=2"), 50'000);
+             })
+      .advice();
+}
+
+TEST(LocalGathers, OfASparseProduct) {
+  const char* name = "void cusparse::csrmm_alg2_kernel<false, int, float>()";
+  const Advice advice = sparse(name, 700'000);
+  const Intervention* one = find(advice, "local_gathers");
+  ASSERT_NE(one, nullptr);
+  EXPECT_EQ(one->title, "Number the nodes so that neighbours are near");
+  EXPECT_NEAR(one->saved_share.mid, 0.25 * 700 / 750, 0.01);
+  EXPECT_LE(one->saved_share.low, 0);
+  EXPECT_EQ(find(sparse(name, 4'000), "local_gathers"), nullptr);
+  EXPECT_EQ(find(sparse("void cusparse::vector_scale<float>()", 700'000), "local_gathers"),
+            nullptr);
+}
+
+}  // namespace
+}  // namespace purlin::analyze
