@@ -21,9 +21,9 @@ namespace {
 constexpr std::string_view kOtherKernels = "(other kernels)";
 constexpr std::size_t kMaxName = 1 << 16;
 // Parts of names of libraries and kernels that multiply, convolve or attend.
-constexpr std::string_view kComputing[] = {
-    "gemm", "gemv", "nvjet", "cutlass", "xmma", "cudnn", "conv2d", "conv_depthwise", "flash",
-    "fmha", "attention", "triton"};
+constexpr std::string_view kComputing[] = {"gemm",  "gemv",  "nvjet",     "cutlass",
+                                           "xmma",  "cudnn", "conv2d",    "conv_depthwise",
+                                           "flash", "fmha",  "attention", "triton"};
 
 bool computes(std::string_view name) {
   return std::any_of(std::begin(kComputing), std::end(kComputing), [&](std::string_view part) {
