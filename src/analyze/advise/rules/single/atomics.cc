@@ -39,8 +39,9 @@ constexpr double kMoreThreads = 4;                      // that kernel has, so i
 constexpr double kLeastReduction = 0.03;                // of the unit
 
 constexpr double kThreadsForEach = 16;               // element that a fill set
+constexpr std::uint32_t kFewRegisters = 40;          // of a thread that reads and adds
 constexpr double kLongWave = 50'000;                 // ns, of blocks that run at a time
-constexpr Interval3 kUsualWave = {0, 5'000, 2'000};  // ns, of blocks that read and sum a little
+constexpr double kShortWave = 2'000;                 // ns, of blocks that read and sum a little
 
 class Atomics {
  public:
@@ -95,6 +96,7 @@ class Atomics {
   bool sums_by_thread(std::uint32_t fill, std::uint32_t index) const {
     const KernelStat& kernel = walk_.stat(index);
     if (!is_of_program(kernel) || kernel.roof.utilization > 0 || walk_.taken(index) ||
+        kernel.registers > kFewRegisters ||
         walk_.stat(fill).name.full.find("FillFunctor") == std::string::npos)
       return false;
     const double filled = walk_.touch(fill).n, waves = waves_of(kernel);
@@ -105,9 +107,8 @@ class Atomics {
     const KernelStat& kernel = facts_.rows.kernels[row];
     const double own = kernel.duration.mean_ns(), waves = waves_of(kernel);
     if (in_one_unit(facts_, own * count) < kLeastReduction * facts_.unit.baseline_ns.mid) return;
-    const auto left = [&](double wave) { return std::min(0.5, wave * waves / own); };
     Intervention out = from_remedy(kBlocks);
-    scale_row(facts_, row, {0.5, left(kUsualWave.mid), left(kUsualWave.high)}, out);
+    scale_row(facts_, row, {1, 0.5, std::min(0.5, kShortWave * waves / own)}, out);
     name_kernel(kernel, out);
     out.evidence.push_back(
         {"an own kernel right after a fill of far fewer elements than it has threads",
@@ -115,8 +116,8 @@ class Atomics {
                      si(threads_of(kernel), ""), short_ns(own), short_ns(own / waves)),
          "launch"});
     out.assumptions.emplace_back(
-        "its threads add to what was filled, one atomic each; without them a wave of blocks takes "
-        "some microseconds");
+        "its threads add to what was filled, one atomic each: a guess, for the kernel may compute "
+        "as long; without atomics a wave of blocks takes some microseconds");
     out.confidence = "D";
     advice_.interventions.push_back(std::move(out));
   }
