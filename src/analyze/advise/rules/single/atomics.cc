@@ -38,10 +38,10 @@ constexpr double kLongPass = 20'000, kTimesSlower = 4;  // ns; against the pass 
 constexpr double kMoreThreads = 4;                      // that kernel has, so it sees as much data
 constexpr double kLeastReduction = 0.03;                // of the unit
 
-constexpr double kThreadsForEach = 16;               // element that a fill set
-constexpr std::uint32_t kFewRegisters = 40;          // of a thread that reads and adds
-constexpr double kLongWave = 50'000;                 // ns, of blocks that run at a time
-constexpr double kShortWave = 2'000;                 // ns, of blocks that read and sum a little
+constexpr double kThreadsForEach = 16;       // element that a fill set
+constexpr std::uint32_t kFewRegisters = 40;  // of a thread that reads and adds
+constexpr double kLongWave = 50'000;         // ns, of blocks that run at a time
+constexpr double kShortWave = 2'000;         // ns, of blocks that read and sum a little
 
 class Atomics {
  public:
