@@ -20,7 +20,7 @@ for attempt in 1 2 3; do
   expect_contains "$tmp/err" 'too busy for the gate'
 done
 [ "$code" -eq 0 ] || { cat "$tmp/err" >&2; fail "the demo ended with $code, attempt $attempt"; }
-expect_contains "$tmp/err" "the search measured 1 config"
+expect_contains "$tmp/err" "the search tried 1 config"
 expect_contains "$tmp/err" "Next, on your own program:" "purlin profile -o run.plprof -- ./my_program"
 # At 80 columns only a single word, such as a path, may be wider.
 python3 - "$tmp/err" <<'EOP' || fail "lines of the demo are wider than 80 columns"

@@ -49,7 +49,7 @@ Result<TunedKernel> tune_kernel(const DemoRun& run, const std::string& kernel,
   for (int searches = 1; searches < kSearches; ++searches) {
     if (slower_config(tuned.document, kLeastPlantedSlowdown) != nullptr) break;
     seconds = std::max(2 * seconds, kLeastSecondSearchS);
-    run.say(fmt::format("the search measured {} and none that is slower than the winner; "
+    run.say(fmt::format("the search tried {}, and none works that is slower than the winner; "
                         "searching again, for {:g} s",
                         counted(tuned.document["evaluations"].items().size(), "config"), seconds),
             Style::kYellow);

@@ -224,8 +224,9 @@ Intervention from_remedy(const Remedy& remedy) {
   return out;
 }
 
-Intervention from_remedy(const Remedy& remedy, const RemedyCase& of) {
-  Intervention out = from_remedy(remedy);
+namespace {
+
+Intervention in_words_of(Intervention out, const RemedyCase& of) {
   out.title = of.title;
   out.effort = of.effort;
   out.how = split(of.how, '|');
@@ -233,10 +234,20 @@ Intervention from_remedy(const Remedy& remedy, const RemedyCase& of) {
   return out;
 }
 
+}  // namespace
+
+Intervention from_remedy(const Remedy& remedy, const RemedyCase& of) {
+  return in_words_of(from_remedy(remedy), of);
+}
+
 Intervention from_remedy(std::string_view id) {
   for (const Remedy& remedy : kRemedies)
     if (remedy.id == id) return from_remedy(remedy);
   return {};
+}
+
+Intervention from_remedy(std::string_view id, const RemedyCase& of) {
+  return in_words_of(from_remedy(id), of);
 }
 
 }  // namespace purlin::analyze

@@ -33,5 +33,6 @@ struct RemedyCase {
   std::string_view title, effort, how, guard;
 };
 Intervention from_remedy(const Remedy& remedy, const RemedyCase& of);
+Intervention from_remedy(std::string_view id, const RemedyCase& of);
 
 }  // namespace purlin::analyze

@@ -37,8 +37,10 @@ constexpr std::string_view kAddingTo[] = {"aten::addmm_", "aten::baddbmm_",    "
                                           "aten::addmm",  "aten::baddbmm",     "aten::addmv_",
                                           "aten::addr_",  "aten::sparse_addmm"};
 constexpr Interval3 kOnlyWrites = {1, 1, 0.75};  // of the traffic's part: it writes at once
+constexpr double kMostFills = 0.5;               // of the time of all fills; else those say more
 struct Accumulators {
   Launches fills;
+  double ns = 0;                           // of the fills
   std::map<std::uint32_t, double> factor;  // of the products, by row
 };
 Accumulators find_accumulators(const Facts& facts) {
@@ -59,18 +61,16 @@ Accumulators find_accumulators(const Facts& facts) {
       out.factor[walk.at(run[i + 1]).row] =
           (bytes + product.written) / (bytes + 2 * product.written);
     }
+  out.ns = walk.duration(out.fills);
   return out;
 }
 
 void add_accumulators(HostView& view, const Accumulators& found) {
   const Facts& facts = view.facts;
   const Walk walk(facts);
-  Intervention out =
-      from_remedy(*std::find_if(remedies().begin(), remedies().end(),
-                                [](const Remedy& remedy) { return remedy.id == "remove_fills"; }),
-                  kNoAccumulator);
+  Intervention out = from_remedy("remove_fills", kNoAccumulator);
   remove_launches(walk, found.fills, {0.9, 1, 1}, out);
-  double most = in_one_unit(facts, walk.duration(found.fills));
+  double most = in_one_unit(facts, found.ns);
   Interval3 saved = out.saved_ns;
   for (const auto& [row, factor] : found.factor) {
     const KernelStat& kernel = facts.rows.kernels[facts.row_of[row]];
@@ -85,7 +85,7 @@ void add_accumulators(HostView& view, const Accumulators& found) {
                             "timeline and shapes"});
   }
   out.evidence.push_back(
-      {"fills before them", view.part(in_one_unit(facts, walk.duration(found.fills))), "timeline"});
+      {"fills before them", view.part(in_one_unit(facts, found.ns)), "timeline"});
   out.assumptions.emplace_back("the fill sets zeros, so the product alone gives the same result");
   view.add(std::move(out), saved, most, "B");
 }
@@ -106,7 +106,8 @@ void add_fills_rule(HostView& view) {
   if (view.unit.host_ns > kLaunchBound * view.length) exposed += host_part_of_fills(view);
   if (exposed < kExposedCopies * view.length) return;
   if (const Accumulators found = find_accumulators(facts);
-      static_cast<double>(found.fills.size()) * view.share >= 1)
+      static_cast<double>(found.fills.size()) * view.share >= 1 &&
+      in_one_unit(facts, found.ns) >= kMostFills * exposed)
     return add_accumulators(view, found);
   Intervention out = from_remedy("remove_fills");
   out.evidence.push_back({"fills of memory that nothing hides", view.part(exposed), "timeline"});

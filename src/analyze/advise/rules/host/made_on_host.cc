@@ -147,10 +147,7 @@ void add_rows(HostView& view, const std::vector<Made>& made, double rows) {
     return std::clamp(1 - stays, 0.0, 1.0);
   };
   const Interval3 saved = {gone(kGathered.low), gone(kGathered.mid), gone(kGathered.high)};
-  Intervention out =
-      from_remedy(*std::find_if(remedies().begin(), remedies().end(),
-                                [](const Remedy& remedy) { return remedy.id == "cut_host_work"; }),
-                  kSendAtOnce);
+  Intervention out = from_remedy("cut_host_work", kSendAtOnce);
   out.evidence.push_back({"copies to the device with no launch in between",
                           fmt::format("{}{}, {}", counted(count * view.share, "copy"),
                                       a_unit(view.facts), format_bytes(bytes * view.share)),

@@ -126,10 +126,7 @@ void add_pinning_rule(HostView& view) {
   ns *= view.share;
   if (view.unit.kind != "step" || count * view.share < 1 || ns < kLeastPinning * view.length)
     return;
-  Intervention out =
-      from_remedy(*std::find_if(remedies().begin(), remedies().end(),
-                                [](const Remedy& remedy) { return remedy.id == "pin_memory"; }),
-                  kOneBuffer);
+  Intervention out = from_remedy("pin_memory", kOneBuffer);
   out.evidence.push_back(
       {"the host pins memory in each step",
        fmt::format("{} a step, {}", counted(count * view.share, "time"), view.part(ns)),

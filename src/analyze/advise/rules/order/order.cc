@@ -230,7 +230,6 @@ class Order {
     const std::span<const std::uint32_t> group{run.data() + at, end - at};
     walk_.take(group);
     repeated_.add(group);
-    distinct_ = some;
   }
   // Elements that such a kernel reads of an array of `all`; 0 where it is another kernel.
   double distinct(std::uint32_t copy, double all) const {
@@ -260,7 +259,8 @@ class Order {
     const KernelStat& kernel = stat_of(chain.rows[1]);
     const Peaks peaks = peaks_of(walk_.facts(), kernel, kernel.dtype);
     if (peaks.bandwidth <= 0) return;
-    const double all = product.m * product.depth, left = distinct_ / all;
+    const double all = product.m * product.depth;
+    const double some = distinct(chain.groups.front().front(), all), left = some / all;
     const double rest = kernel.duration.mean_ns() * left;
     const Interval3 after = each_scenario([&](const auto& of) {
       return rest + of(kSpreads) * product.written / (of(kOrderMemory) * peaks.bandwidth) * 1e9 +
@@ -269,7 +269,7 @@ class Order {
     Intervention out = from_remedy(kReduceRemedy, kRepeated);
     out.evidence.push_back({"rows that are repeated, written and then multiplied",
                             fmt::format("{} elements, {} distinct ones; {}", si(all, ""),
-                                        si(distinct_, ""), problem_text(kernel)),
+                                        si(some, ""), problem_text(kernel)),
                             "shapes and ops of the host"});
     put(chain, after, 2, "the product of repeated rows is the repeated product", "C",
         std::move(out));
@@ -306,7 +306,6 @@ class Order {
   const Timeline& timeline_;
   Advice& advice_;
   Chains products_, enlarged_, repeated_;
-  double distinct_ = 0;
 };
 
 }  // namespace

@@ -107,6 +107,38 @@ TEST(ReduceProblem, RowsAreMultipliedBeforeTheyAreRepeated) {
             nullptr);
 }
 
+// Each layer counts with its own distinct rows, not with those of the last one.
+TEST(ReduceProblem, LayersOfRepeatedRowsAreCountedApart) {
+  const auto layer = [](Program& program, const char* from, const char* count, const char* shape) {
+    const KernelRow joined =
+        advised_row("void CatArrayBatchedCopy<float>()", "aten::cat", count, "f32");
+    KernelRow row = product(shape);
+    row.dtype = "f32";
+    with_inputs(program, "aten::expand", from, [](Program&) {});
+    program.kernel(joined, 75'000);
+    program.kernel(row, 540'000);
+  };
+  const auto both = [&](bool first_is_small) {
+    return Program()
+        .steps(kSteps,
+               [&](Program& program) {
+                 for (const bool small : {first_is_small, !first_is_small})
+                   layer(program, small ? "64x1x256" : "8192x1x512",
+                         small ? "n=25165824,inputs=1" : "n=33554432,inputs=1",
+                         small ? "M=65536,N=512,K=384" : "M=65536,N=512,K=512");
+               })
+        .advice();
+  };
+  const auto saved = [](const Advice& advice) {
+    double out = 0;
+    for (const Intervention& one : advice.interventions)
+      if (one.title == "Multiply each distinct row once, repeat after") out += one.saved_ns.mid;
+    return out;
+  };
+  EXPECT_GT(saved(both(true)), 0);
+  EXPECT_NEAR(saved(both(true)), saved(both(false)), 0.001 * saved(both(false)));
+}
+
 Advice inverted(const char* op, const char* solved, const char* next) {
   const KernelRow factors = advised_row("void getrf_pivot<float>()", "aten::linalg_lu_factor_ex",
                                         "", "f32"),

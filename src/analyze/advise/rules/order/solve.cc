@@ -70,8 +70,9 @@ class Solve {
     const bool left = product.batch * product.m * product.depth == matrix,
                right = product.batch * product.depth * product.columns == matrix;
     if (!left && !right) return;
-    sides_ = left ? product.columns : product.m;
-    rows_ = rows;
+    const double sides = left ? product.columns : product.m;
+    few_ = few_ && sides <= kFewOfRows * rows;
+    if (sides * rows > sides_ * rows_) sides_ = sides, rows_ = rows;
     for (const std::uint32_t one : inverse) {
       all_ns_ += walk_.duration(one);
       if (outermost_op(timeline_, walk_.at(one), kFactors) == nullptr) work_.push_back(one);
@@ -85,11 +86,11 @@ class Solve {
     if (work_.empty()) return;
     const Facts& facts = walk_.facts();
     Intervention out = from_remedy(kReduceRemedy, kSolve);
-    remove_launches(walk_, work_, sides_ <= kFewOfRows * rows_ ? kFewSides : kManySides, out);
+    remove_launches(walk_, work_, few_ ? kFewSides : kManySides, out);
     for (const std::uint32_t one : work_)
       if (walk_.at(one).kind == ActivityKind::kKernel) name_kernel(walk_.stat(one), out);
     out.evidence.push_back({"an inverse that the next product reads",
-                            fmt::format("{}, {}; {:.0f} rows, {:.0f} right-hand sides", op_,
+                            fmt::format("{}, {}; {:.0f} rows, {:.0f} right-hand sides at most", op_,
                                         counted(found_, "time"), rows_, sides_),
                             "timeline and ops of the host"});
     out.evidence.push_back(
@@ -106,7 +107,8 @@ class Solve {
   Advice& advice_;
   Launches work_;
   std::string op_;
-  double all_ns_ = 0, found_ = 0, rows_ = 0, sides_ = 0;
+  double all_ns_ = 0, found_ = 0, rows_ = 0, sides_ = 0;  // rows and sides of the largest
+  bool few_ = true;                                       // right-hand sides, of each inverse
 };
 
 }  // namespace

@@ -193,10 +193,7 @@ class CounterRules {
     if (!is_of_program(kernel_) || threads > kWarp || kernel_.registers < kManyRegisters ||
         kernel_.roof.utilization >= kIdleUnits || kernel_.duration.mean_ns() < kLongKernel)
       return false;
-    Intervention out =
-        from_remedy(*std::find_if(remedies().begin(), remedies().end(),
-                                  [](const Remedy& remedy) { return remedy.id == "tune_kernel"; }),
-                    kMoreWarps);
+    Intervention out = from_remedy("tune_kernel", kMoreWarps);
     scale_row(facts_, row_, {0.95, 0.65, 0.35}, out);
     name_kernel(kernel_, out);
     out.evidence.push_back(

@@ -113,6 +113,27 @@ TEST(RemoveFills, AProductThatAddsToZeros) {
     EXPECT_NEAR(share_of(accumulated(op, count), "remove_fills").mid, 0.5 * 40 / 140, 0.03) << op;
 }
 
+// Other fills take far longer: those are what there is to say.
+TEST(RemoveFills, OneAccumulatorAmongManyFills) {
+  const KernelRow fill = advised_row(
+      "void at::native::vectorized_elementwise_kernel<8, at::native::FillFunctor<c10::Half>>()",
+      "aten::fill_", "n=67108864,inputs=0", "f16");
+  const Advice advice =
+      Program()
+          .steps(kSteps,
+                 [&](Program& program) {
+                   for (int i = 0; i < 4; ++i) program.kernel(fill, 40'000);
+                   program.kernel(advised_row("nvjet_sm90_hsh_256x128_64x4_1x2_h_badd_coopA_NNT",
+                                              "aten::baddbmm_", "B=16,M=2048,N=2048,K=64", "f16"),
+                                  100'000);
+                 })
+          .advice();
+  const Intervention* one = find(advice, "remove_fills");
+  ASSERT_NE(one, nullptr);
+  EXPECT_NE(one->title, "Multiply without an accumulator of zeros");
+  EXPECT_NEAR(one->saved_share.mid, 0.5 * 160 / 260, 0.03);
+}
+
 Advice sparse(const char* name, double ns) {
   return Program()
       .steps(kSteps,
