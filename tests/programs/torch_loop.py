@@ -76,6 +76,7 @@ def after():
 
 def own_profiler():
     """Records ten steps; with `held`, until Purlin has given way."""
+    torch.cuda.synchronize()
     with torch.profiler.profile() as profiler:
         if SPOOL and "held" in sys.argv:
             until(reasoned)

@@ -127,6 +127,25 @@ class Captures:
         return _NoCapture(self._idle, self)
 
 
+def wait_for_devices(torch):
+    """Before a profiler starts, until the program's work so far is done.
+
+    To switch CUPTI's records while copies are in flight has damaged CUPTI's list of them
+    (bench/results/cupti_windows_crash.md). The end of a trace waits in the same way.
+    """
+    cuda = torch.cuda
+    has_context = getattr(torch._C, "_cuda_hasPrimaryContext", None)
+    capturing = getattr(cuda, "is_current_stream_capturing", None)
+    if capturing is not None and capturing():
+        return
+    if has_context is None:
+        cuda.synchronize()
+        return
+    for device in range(cuda.device_count()):
+        if has_context(device):
+            cuda.synchronize(device)
+
+
 class _NoCapture:
     def __init__(self, idle, captures):
         self.idle, self.captures = idle, captures

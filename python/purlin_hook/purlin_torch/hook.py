@@ -7,7 +7,7 @@ import threading
 import time
 
 from . import teardown
-from .guards import Captures, Guard, WithoutKinetosLine, is_the_programs
+from .guards import Captures, Guard, WithoutKinetosLine, is_the_programs, wait_for_devices
 from .main_thread import MainThread
 from .window import CaptureAnswer, Own, Steps, StepsAfter, Window, compress
 
@@ -224,6 +224,7 @@ class Hook:
         )
         with WithoutKinetosLine(self._importer), Own(self._guard, window):
             window.profiler = self._profiler(schedule=schedule)
+            wait_for_devices(self.torch)
             window.profiler.start()
         self.steps.last = None
 
@@ -359,6 +360,7 @@ class Hook:
     def _start(self, window, everywhere):
         with WithoutKinetosLine(self._importer), Own(self._guard, window):
             window.profiler = self._profiler(experimental_config=everywhere)
+            wait_for_devices(self.torch)
             window.profiler.start()
 
     def _on_its_thread(self, window, work):

@@ -26,7 +26,7 @@ def __getattr__(name):
 
 
 def mm(m, n, k):
-    cuda.init()
+    cuda.launch()
     began = time.time_ns()
     STATE.clock += 1
     correlation = STATE.clock
@@ -47,7 +47,7 @@ def mm(m, n, k):
 
 def relu(n):
     """An op whose kernel only the trace knows."""
-    cuda.init()
+    cuda.launch()
     began = time.time_ns()
     STATE.clock += 1
     STATE.record(

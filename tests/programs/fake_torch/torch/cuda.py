@@ -4,6 +4,7 @@ import types
 
 _ready = False
 _queued = []
+in_flight = False
 
 
 def is_initialized():
@@ -25,6 +26,22 @@ def init():
     _ready = True
     for function in _queued:
         function()
+
+
+def launch():
+    global in_flight
+    init()
+    in_flight = True
+
+
+def device_count():
+    return 1
+
+
+def synchronize(device=None):
+    global in_flight
+    CUDAGraph.broken = CUDAGraph.broken or CUDAGraph.capturing
+    in_flight = False
 
 
 class CUDAGraph:

@@ -2,6 +2,7 @@
 import ctypes
 import json
 import os
+import sys
 import threading
 import time
 from warnings import warn
@@ -12,9 +13,17 @@ _is_profiler_enabled = False
 
 
 def _waits_for_the_device():
-    from ..cuda import CUDAGraph
+    from .. import cuda
 
-    CUDAGraph.broken = CUDAGraph.broken or CUDAGraph.capturing
+    cuda.synchronize()
+
+
+def _switches_records():
+    """What CUPTI's list of copies may not survive while some are in flight."""
+    from .. import cuda
+
+    if cuda.in_flight:
+        print("fake torch: records were switched while work was in flight", file=sys.stderr)
 
 
 def _registers():
@@ -28,6 +37,7 @@ def _registers():
 
 def _prepare_profiler(config, activities):
     _registers()
+    _switches_records()
     _waits_for_the_device()
     if STATE.prepared is not None or STATE.recording is not None:
         raise RuntimeError("Profiler is already enabled on this thread")
