@@ -516,7 +516,7 @@ def words_generated_without_a_cache():
 
 # ---------------------------------------------------------------- copies, fills and places in memory
 
-@pair("remove_copies", "stop_allocating")
+@pair("remove_copies", "reuse_result", "stop_allocating")
 def mask_repeated_for_each_head():
     heads, x0 = 16, rand(8, 1024, 1024, dtype=BF16)
     mask = torch.zeros(8, 1, 1024, 1024, dtype=BF16, device=GPU).masked_fill(torch.rand(8, 1, 1024, 1024, device=GPU) < 0.1, -10000.0)
