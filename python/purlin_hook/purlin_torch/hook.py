@@ -147,8 +147,8 @@ class Hook:
 
     def _stop_after_fault(self, window):
         try:
-            with Own(self._guard, window):
-                window.stop()
+            teardown.choose(keeps_cupti=True)
+            self._stop(window)
         except Exception:
             pass
 
@@ -483,9 +483,13 @@ class Hook:
 
     def _stop(self, window):
         with Own(self._guard, window):
-            window.stop()
+            try:
+                window.stop()
+            finally:
+                teardown.finish(self.torch)
 
     def _drop(self, window, reason):
+        teardown.choose(keeps_cupti=True)  # a profiler of the program may start right after
         self._on_its_thread(window, lambda: self._stop(window))
         self._guard.remove()
         self.window = None

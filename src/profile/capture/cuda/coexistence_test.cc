@@ -208,6 +208,26 @@ TEST_F(Coexistence, CaptureDoesNotComeBackBeforeAClientShutsCuptiDown) {
   EXPECT_TRUE(wait_until([] { return enabled(kKernels); })) << "it stays, so capture goes on";
 }
 
+// Kineto shuts CUPTI down in a callback, which every thread that is in CUDA then may be in.
+TEST_F(Coexistence, TwoThreadsOfAClientShutCuptiDownOnce) {
+  setenv("FAKE_CUPTI_SLOW", "cuptiFinalize:300000", 1);
+  begin();
+  ASSERT_TRUE(wait_until([] { return enabled(kKernels); }));
+  const auto shut_downs = [] {
+    return resolve<long(const char*)>("fake_calls")("cuptiFinalize");
+  };
+  profile(10);
+  std::thread first([] { EXPECT_EQ(CUPTI(cuptiFinalize)(), CUPTI_SUCCESS); });
+  ASSERT_TRUE(wait_until([&] { return shut_downs() == 1; }));
+  EXPECT_EQ(CUPTI(cuptiFinalize)(), CUPTI_SUCCESS) << "while the first one is in it";
+  first.join();
+  EXPECT_EQ(CUPTI(cuptiFinalize)(), CUPTI_SUCCESS);
+  EXPECT_EQ(shut_downs(), 1);
+  profile(10);  // CUPTI is in use again
+  EXPECT_EQ(CUPTI(cuptiFinalize)(), CUPTI_SUCCESS);
+  EXPECT_EQ(shut_downs(), 2);
+}
+
 // What its callbacks need is held while it calls CUPTI: a wait in the hooks could be for ever.
 TEST_F(Coexistence, ProfilerThatHoldsItsLockWhileItCallsIsNotHeldUpForEver) {
   begin();

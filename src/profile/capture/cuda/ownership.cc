@@ -327,6 +327,7 @@ CUptiResult Ownership::client_registers(CUpti_BuffersCallbackRequestFunc request
   if (requested == nullptr || completed == nullptr)
     return cupti_.register_callbacks(requested, completed);
   const std::unique_lock<std::timed_mutex> lock = wait_for_turn();
+  shut_down_ = false;
   yield_to_client(lock.owns_lock());
   client_requested_ = requested;
   client_completed_ = completed;
@@ -344,6 +345,7 @@ std::vector<Ownership::ClientKind> Ownership::client_kinds() const {
 
 CUptiResult Ownership::client_enables(CUcontext context, CUpti_ActivityKind kind) {
   const std::unique_lock<std::timed_mutex> lock = wait_for_turn();
+  shut_down_ = false;
   const ClientKind wanted = {context, kind};
   CUptiResult result = CUPTI_SUCCESS;
   // Without callbacks it takes no records yet (some only want CUPTI to load early).
@@ -399,6 +401,7 @@ CUptiResult Ownership::client_sets_clock(CUpti_TimestampCallbackFunc clock) {
 // waiting for oneself. Afterwards Purlin does not come back: shut down a second time, CUPTI 13.0
 // breaks every launch of a program with CUDA graphs (H200).
 CUptiResult Ownership::client_finalizes() {
+  if (shut_down_.exchange(true)) return CUPTI_SUCCESS;
   const std::unique_lock<std::timed_mutex> lock = wait_for_turn();
   last_client_call_ns_ = monotonic_ns();
   if (lock && owner_ == Owner::kPurlin) {
@@ -418,6 +421,7 @@ CUptiResult Ownership::client_finalizes() {
 
 CUptiResult Ownership::client_takes_profiler(const std::function<CUptiResult()>& pass) {
   const std::unique_lock<std::timed_mutex> lock = wait_for_turn();
+  shut_down_ = false;
   tenant_.yield();
   return pass();
 }

@@ -96,6 +96,8 @@ class Ownership {
   CUptiResult client_disables(CUcontext context, CUpti_ActivityKind kind);
   CUptiResult client_flushes(std::uint32_t flag);
   CUptiResult client_sets_clock(CUpti_TimestampCallbackFunc clock);
+  // Once until a client uses CUPTI again: Kineto calls it in a callback of each thread that is in
+  // CUDA at that moment, and CUPTI does not stand two calls.
   CUptiResult client_finalizes();
   // Callbacks, counters or sampling, by `pass`. Purlin's records go on.
   CUptiResult client_takes_profiler(const std::function<CUptiResult()>& pass);
@@ -148,6 +150,7 @@ class Ownership {
   std::atomic<std::int64_t> last_client_call_ns_ = 0;
   std::atomic<std::int64_t> client_since_ns_ = 0;
   std::atomic<bool> client_leaves_ = false;  // it is about to shut CUPTI down
+  std::atomic<bool> shut_down_ = false;      // or being shut down
   std::atomic<CUpti_BuffersCallbackRequestFunc> client_requested_ = nullptr;
   std::atomic<CUpti_BuffersCallbackCompleteFunc> client_completed_ = nullptr;
 

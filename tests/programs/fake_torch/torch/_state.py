@@ -12,6 +12,7 @@ class State:
         self.events = []
         self.record_function = True
         self.teardowns = []  # TEARDOWN_CUPTI at the end of each trace
+        self.leaving = False  # CUPTI is shut down in the next call of CUDA
 
     def record(self, event, at_ns):
         if self.recording is None or not self.record_function:

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Initialised at the first use, as CUDA is."""
+import sys
 import types
+
+from ._state import STATE
 
 _ready = False
 _queued = []
@@ -31,7 +34,15 @@ def init():
 def launch():
     global in_flight
     init()
+    if STATE.leaving:
+        print("fake torch: CUPTI was shut down among the program's launches", file=sys.stderr)
+        STATE.leaving = False
     in_flight = True
+
+
+def current_device():
+    STATE.leaving = False
+    return 0
 
 
 def device_count():

@@ -22,6 +22,8 @@ def _switches_records():
     """What CUPTI's list of copies may not survive while some are in flight."""
     from .. import cuda
 
+    if STATE.leaving:
+        print("fake torch: a profiler started before CUPTI was shut down", file=sys.stderr)
     if cuda.in_flight:
         print("fake torch: records were switched while work was in flight", file=sys.stderr)
 
@@ -59,6 +61,7 @@ def _disable_profiler():
         raise RuntimeError("Can't disable Kineto profiler when it's not running")
     STATE.recording = STATE.prepared = None
     STATE.teardowns.append(os.environ.get("TEARDOWN_CUPTI"))
+    STATE.leaving = STATE.teardowns[-1] == "1"
     return _Results(STATE.events)
 
 
