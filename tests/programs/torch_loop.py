@@ -178,6 +178,13 @@ def capture_says(needs_cupti, teardown):
     print("teardown", torch.STATE.teardowns[-1] if SPOOL else teardown)
 
 
+def not_traced(needs_cupti, expected):
+    """Another rank than the traced one: TEARDOWN_CUPTI at the end of what it records."""
+    capture_answers(needs_cupti)
+    until(reasoned)
+    print("teardowns", torch.STATE.teardowns if SPOOL else expected)
+
+
 def load_and_infer():
     """For longer than several tries wait, nothing computes. Purlin's capture sees that."""
     work = [0]
@@ -249,6 +256,8 @@ MODES = {
     "thread": in_thread,
     "recording": lambda: capture_says(True, "0"),
     "ended": lambda: capture_says(False, "1"),
+    "rank_leaves": lambda: not_traced(False, ["1"]),
+    "rank_stays": lambda: not_traced(True, []),
     "load_and_infer": load_and_infer,
     "pause": lambda: pause(1.5),
     "teardowns": lambda: teardowns(["1"]),

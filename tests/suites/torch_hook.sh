@@ -177,6 +177,11 @@ unchanged 0 spawn
 is "notes" "$(causes a.plprof)" "torch_trace torch_trace_only"
 RANK=1 unchanged 0 cuda note
 has_note torch_no_trace "not the rank that is traced"
+# Its CUPTI is shut down too, unless its capture goes on: the slowest rank sets the pace of all.
+RANK=1 unchanged 0 rank_leaves
+has_note torch_no_trace "not the rank that is traced"
+RANK=1 unchanged 0 rank_stays
+has_note torch_no_trace "not the rank that is traced"
 RANK=1 options="--torch-rank 1" unchanged 0 wait
 is "notes" "$(causes a.plprof)" "torch_trace torch_trace_only"
 
@@ -186,6 +191,8 @@ TEARDOWN_CUPTI=0 unchanged 0 teardown wait teardown
 # CUPTI is torn down after the trace unless Purlin's own capture goes on with it.
 unchanged 0 recording
 unchanged 0 ended
+# So it is in a process that inherits the variable from one with a hook, such as a rank of torchrun.
+TEARDOWN_CUPTI=1 PURLIN_TORCH_TEARDOWN=1 unchanged 0 recording
 mkdir site
 cat >site/sitecustomize.py <<'PY'
 import sys

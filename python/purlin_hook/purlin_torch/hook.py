@@ -50,6 +50,7 @@ class Hook:
         self.window = None
         self.finished = False  # nothing more is traced without a request
         self._timed = self._claimed = False  # has a trace by time; is the run's traced process
+        self._other_rank = False  # than the traced one
         self._computed = 0  # launches that compute, when a trace by time was thought of before
         self.forked = False
         self._importer = threading.get_ident()
@@ -108,7 +109,7 @@ class Hook:
                     self._note("none", "not_steady")
             elif window.mode == "time":
                 self._end_early(window, 10)
-            elif window.steps > 0:
+            elif window.steps > 0 and not window.unwanted:
                 teardown.choose(keeps_cupti=True)
                 self._close(window)
                 self._export(window)
@@ -208,17 +209,24 @@ class Hook:
                 self._finish("no_cuda")
             return False
         reason = self._obstacle()
-        if reason:
+        self._other_rank = reason == "other_rank"
+        if reason and not self._other_rank:
             self._finish(reason)
-        return not reason
+        return not reason or self._other_rank
 
     def _open_steps(self, answer):
+        """Another rank than the traced one records a step and drops it: CUPTI, with which each of its
+        launches takes longer, is then shut down as in the traced one. The slowest rank sets the pace."""
         if not self._may_trace():
+            return
+        if self._other_rank and answer.keeps_cupti:
+            self._finish("other_rank")
             return
         settings = self.settings
         window = self._new_window("steps", answer)
+        window.unwanted = self._other_rank
         window.usual_ns = self.steps.typical()
-        window.wanted = answer.steps(settings.steps, window.usual_ns)
+        window.wanted = 1 if window.unwanted else answer.steps(settings.steps, window.usual_ns)
         schedule = self.torch.profiler.schedule(
             wait=0, warmup=settings.warm_up, active=window.wanted, repeat=1
         )
@@ -247,7 +255,9 @@ class Hook:
         if not last or warm >= window.wanted:
             with Own(self._guard, window):
                 window.profiler.step()
-        if last:
+        if last and window.unwanted:
+            self._drop(window, "other_rank")
+        elif last:
             self._close(window)
             threading.Thread(target=self._export, args=(window,), name="purlin-torch").start()
 
@@ -412,9 +422,6 @@ class Hook:
         settings = self.settings
         if not os.path.isdir(settings.folder):
             return "no_spool"
-        rank = self._rank()
-        if rank is not None and rank != settings.rank:
-            return "other_rank"
         control = os.path.join(settings.folder, "control-%d" % os.getpid())
         if settings.sampled and not os.path.exists(control):
             return "not_sampled"
@@ -422,6 +429,9 @@ class Hook:
         enabled = getattr(self.torch.autograd, "_profiler_enabled", lambda: False)
         if getattr(profiler, "_is_profiler_enabled", False) or enabled():
             return "own_profiler"
+        rank = self._rank()
+        if rank is not None and rank != settings.rank:
+            return "other_rank"
         if not self._requested and not self._claim(True):
             return "other_process"
         return ""

@@ -116,6 +116,7 @@ class Window:
         self.usual_ns = 0  # a step before
         self.keeps_cupti = True
         self.given_up = ""  # the reason
+        self.unwanted = False  # it ends CUPTI, and is dropped
         self.saved = {}  # members of its note, once the trace is saved
         self.over = threading.Event()  # nothing is recorded any more
         self.written = threading.Event()
