@@ -88,11 +88,11 @@ expect_contains() {
 }
 
 # json FILE EXPRESSION: evaluates a Python expression over the document `d`; prints it.
-json() { python3 -c 'import json,sys; d=json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' "$1" "$2"; }
+json() { python3 -I -S -c 'import json,sys; d=json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' "$1" "$2"; }
 
 # expect_json FILE EXPRESSION: the expression over the document `d` is true.
 expect_json() {
-  python3 -c 'import json,sys
+  python3 -I -S -c 'import json,sys
 d=json.load(open(sys.argv[1]))
 sys.exit(0 if eval(sys.argv[2]) else 1)' "$1" "$2" || { head -c 3000 "$1" >&2; fail "not true of $(basename "$1"): $2"; }
 }
