@@ -135,5 +135,38 @@ TEST(FuseNorm, ALibraryHasABlockForEachShortRow) {
   EXPECT_FALSE(says(find(normed(4096), "fuse_norm"), "short rows"));
 }
 
+// A loss written manually: its mean is one value, and the gradient reads the elements again.
+Advice loss_by_hand(const char* mean, const char* absolute = "n=16777216,inputs=1") {
+  const double n = 16'777'216, pass = pointwise_time(n, 0.8);
+  return Program()
+      .steps(kSteps,
+             [&](Program& program) {
+               program.kernel(functor("Sub", "n=16777216,inputs=2"), 1.5 * pass);
+               program.kernel(functor("Abs", absolute), pass);
+               program.kernel(functor("Pow", "n=16777216,inputs=1"), pass);
+               program.kernel(reduction(mean), 0.5 * pass);
+               program.within("autograd::engine::evaluate_function: PowBackward0",
+                              [&](Program& inner) {
+                                inner.kernel(functor("Mul", "n=16777216,inputs=2"), 1.5 * pass);
+                                inner.kernel(functor("Sign", "n=16777216,inputs=1"), pass);
+                              });
+             })
+      .advice();
+}
+
+TEST(FusePointwise, ALossAndItsGradientAreNoNorm) {
+  const Advice loss = loss_by_hand("n=16777216,out=1");
+  EXPECT_EQ(find(loss, "fuse_norm"), nullptr);
+  ASSERT_NE(find(loss, "fuse_pointwise"), nullptr);
+  EXPECT_GT(share_of(loss, "fuse_pointwise").mid, 0.4);
+  EXPECT_NE(find(loss_by_hand("n=16777216,out=65536"), "fuse_norm"), nullptr);
+}
+
+TEST(FusePointwise, ExtentsOfAnOpWithoutAProblemShape) {
+  const Interval3 whole = share_of(loss_by_hand("n=16777216,out=1"), "fuse_pointwise");
+  const Interval3 raw = share_of(loss_by_hand("n=16777216,out=1", "4194304x4,0"), "fuse_pointwise");
+  EXPECT_NEAR(raw.mid, whole.mid, 0.02);
+}
+
 }  // namespace
 }  // namespace purlin::analyze
