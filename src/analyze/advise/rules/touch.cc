@@ -119,7 +119,9 @@ Touch touch_of(const KernelRow& row, const KernelStat& stat) {
   problem.dimensions = dimensions_from_text(row.shape);
   out.in_size = bytes_per_element(row.dtype);
   const std::string_view c = stat.name.op_class;
-  if (problem.empty() && c == "elementwise") problem = by_extents(row.shape);
+  if (problem.empty() && c == "elementwise" &&
+      stat.name.full.find("FillFunctor") == std::string::npos)
+    problem = by_extents(row.shape);
   if (problem.empty() || out.in_size <= 0) return out;
   if (c == "gemm" && problem["R"] > 0) {  // a convolution that is computed as a product
     out.kind = TouchKind::kOther;

@@ -51,7 +51,8 @@ constexpr Interval3 kMayBeNeeded = {0, 0.6, 1};
 
 constexpr std::string_view kAddingUp[] = {"aten::mean", "aten::sum"};
 constexpr std::string_view kBiases[] = {"aten::add", "aten::add_"};
-constexpr std::string_view kLinear[] = {"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm"};
+constexpr std::string_view kMultiplying[] = {"aten::mm", "aten::addmm", "aten::bmm",
+                                             "aten::baddbmm"};
 constexpr double kFewestAdded = 4;  // rows for each that is left
 constexpr Interval3 kSummedCompute = {0.1, 0.3, 0.6}, kSummedMemory = {0.25, 0.6, 0.9};
 
@@ -150,7 +151,7 @@ class Discarded {
   void summed(const Launches& run, std::size_t at) {
     const Touch& product = walk_.touch(run[at]);
     if (product.kind != TouchKind::kProduct || walk_.taken(run[at]) ||
-        !named_in(kLinear, walk_.stat(run[at]).op))
+        !named_in(kMultiplying, walk_.stat(run[at]).op))
       return;
     const auto adds_bias = [&](std::uint32_t one) {
       const Touch& touch = walk_.touch(one);

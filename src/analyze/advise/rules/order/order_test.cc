@@ -6,14 +6,6 @@
 namespace purlin::analyze {
 namespace {
 
-// An op of known inputs around what it launches.
-template <class Body>
-void with_inputs(Program& program, const char* op, const char* shape, Body body) {
-  program.within(op, body);
-  TimelineBuilder& builder = program.builder();
-  builder.profile.timeline.ops.back().shape = builder.name(shape);
-}
-
 Advice chained(const char* op, const char* first, const char* second) {
   return Program()
       .steps(kSteps,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Own kernels that set the pace, of which only the launch is known. Their blocks end as soon as they
-// have begun, or their threads take far longer than to move what their registers hold.
+// Own kernels that set the pace, of which only the launch is known. Their blocks end as soon as
+// they have begun, or their threads take far longer than to move what their registers hold.
 #include "analyze/advise/rules/playbook.h"
 #include "analyze/advise/rules/pricing.h"
 #include "analyze/text/layout.h"
@@ -27,7 +27,7 @@ constexpr RemedyCase kFarFromMemory = {
     "to know its roof: purlin advise --shape KERNEL=PROBLEM, or --counters",
     "a kernel that computes much for each value, or loops over much data, may be at its roof"};
 
-constexpr double kOwnShare = 0.3;      // of the unit
+constexpr double kDominates = 0.3;     // of the unit
 constexpr double kLongOwn = 50'000;    // ns
 constexpr double kShortBlock = 1'500;  // ns, of a wave of blocks: they start and drain
 constexpr double kManyWaves = 64;
@@ -39,11 +39,12 @@ constexpr Interval3 kOfLargerBlocks = {0.7, 0.35, 0.08}, kOfTuned = {0.98, 0.5, 
 constexpr std::string_view kOtherRules[] = {"tune_kernel",     "whole_waves", "reduce_in_blocks",
                                             "fill_the_device", "coalesce",    "stream_wider"};
 
-// Named by the program itself, not within a library's namespace, and launched by no op.
+// Named by the program itself, not within a library's namespace, and launched by no op of
+// PyTorch's.
 bool is_own(const KernelStat& kernel) {
-  return is_of_program(kernel) && kernel.op.empty() && kernel.roof.utilization <= 0 &&
-         kernel.name.op_class != "communication" && kernel.name.op_class != "optimizer" &&
-         kernel.name.full.find("::") == std::string::npos &&
+  return is_of_program(kernel) && !starts_with(kernel.op, "aten::") &&
+         kernel.roof.utilization <= 0 && kernel.name.op_class != "communication" &&
+         kernel.name.op_class != "optimizer" && kernel.name.full.find("::") == std::string::npos &&
          !starts_with(kernel.name.full, "triton_");
 }
 
@@ -92,7 +93,7 @@ void add_own(Walk& walk, Advice& advice) {
   for (std::size_t i = 0; i < facts.rows.kernels.size(); ++i) {
     const KernelStat& kernel = facts.rows.kernels[i];
     const double ns = facts.in_unit(kernel.duration.total_ns());
-    if (is_own(kernel) && ns >= kOwnShare * facts.unit.baseline_ns.mid &&
+    if (is_own(kernel) && ns >= kDominates * facts.unit.baseline_ns.mid &&
         !is_advised(advice, kernel))
       judge_own_kernel(facts, i, advice);
   }
