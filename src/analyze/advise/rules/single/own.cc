@@ -31,6 +31,8 @@ constexpr double kDominates = 0.3;     // of the unit
 constexpr double kLongOwn = 50'000;    // ns
 constexpr double kShortBlock = 1'500;  // ns, of a wave of blocks: they start and drain
 constexpr double kManyWaves = 64;
+// Of shared memory for a block: as much holds several stages of tiles, so somebody tuned it.
+constexpr double kSeveralStages = 64 << 10;
 constexpr double kRegisterBytes = 4;
 constexpr double kTimesRegisters = 4;  // the time of moving what all registers hold, once
 // What is left. Nine own kernels that were slow on purpose took 2 to 70 % of their time afterwards
@@ -64,7 +66,8 @@ void judge_own_kernel(const Facts& facts, std::size_t row, Advice& advice) {
   if (waves < 1 || bandwidth <= 0 || ns < kLongOwn) return;
   const bool short_blocks = waves >= kManyWaves && ns < kShortBlock * waves;
   const double held = threads_of(kernel) * kernel.registers * kRegisterBytes / bandwidth * 1e9;
-  if (!short_blocks && ns < kTimesRegisters * held) return;
+  const double shared = kernel.launch.dynamic_shared_bytes + kernel.static_shared_bytes;
+  if (!short_blocks && (ns < kTimesRegisters * held || shared >= kSeveralStages)) return;
   Intervention out = from_remedy("tune_kernel", short_blocks ? kLargerBlocks : kFarFromMemory);
   scale_row(facts, row, short_blocks ? kOfLargerBlocks : kOfTuned, out);
   name_kernel(kernel, out);

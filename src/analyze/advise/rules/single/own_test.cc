@@ -52,6 +52,9 @@ TEST(TuneKernel, AnOwnKernelFarFromWhatItsRegistersHold) {
   EXPECT_NEAR(one->saved_share.mid, 0.5, 0.02);
   EXPECT_EQ(one->confidence, "D");
   EXPECT_EQ(find(of(own(65'536, 128, 30), 600'000), "tune_kernel"), nullptr);
+  KernelRow staged = own(65'536, 128, 30);
+  staged.launch.dynamic_shared_bytes = 96 << 10;
+  EXPECT_EQ(find(of(staged, 1'090'000), "tune_kernel"), nullptr);
   // Of a library, of the framework, and one that takes a small part of the step.
   KernelRow other = own(65'536, 128, 30);
   other.name = "void thrust::some_kernel<int>(int)";
