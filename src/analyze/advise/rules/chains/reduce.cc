@@ -50,7 +50,7 @@ constexpr std::string_view kOfDiagonal[] = {"aten::trace", "aten::diagonal"};
 // Passes over the operands of a diagonal: low, a product of all pairs is written and read, and the
 // turned operand is read at half of the rate.
 constexpr Interval3 kDiagonalPasses = {5, 3, 2};
-constexpr double kMostKept = 0.5;        // of the rows
+constexpr double kMostKept = 0.5;       // of the rows
 constexpr std::size_t kMostPassed = 4;  // kernels between a product and what selects of it
 constexpr Interval3 kSelectedCompute = {0.25, 0.5, 0.8}, kSelectedMemory = {0.4, 0.7, 0.92};
 
