@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Work of which the next step keeps little: a softmax or another rising function before a choice of
-// the greatest elements, and a product whose rows are then added up.
+// the greatest elements, a product whose rows are then added up, a result of which a part is read.
 #include "analyze/advise/rules/op_facts.h"
 #include "analyze/advise/rules/playbook.h"
 #include "analyze/advise/rules/pricing.h"
@@ -29,6 +29,21 @@ constexpr RemedyCase kSumFirst = {
     "a product is linear: F.linear(x.mean(1), w, b) for F.linear(x, w, b).mean(1)|"
     "a sum over the outputs: x @ w.sum(0) for (x @ w.T).sum(-1)",
     "the sums round in another order; an activation in between does not commute"};
+
+constexpr RemedyCase kCutFirst = {
+    "Cut first, compute on the part", "hours",
+    "PyTorch: f(x[:, -1]) for f(x)[:, -1]; crop a picture before it is normalised|"
+    "what works element by element or row by row gives the same on a part",
+    "the rest of the result must not be read elsewhere"};
+
+// Ops that take a part, and those that hand all parts out.
+constexpr std::string_view kCutting[] = {"aten::select", "aten::slice", "aten::narrow"};
+constexpr std::string_view kDividing[] = {"aten::split", "aten::chunk", "aten::unbind",
+                                          "aten::split_with_sizes", "aten::tensor_split"};
+constexpr double kMostLeft = 0.25;  // of the elements
+constexpr double kManyElements = 1 << 20;
+constexpr std::size_t kReadersAfter = 8;  // in which no other part may be read
+constexpr Interval3 kRestGone = {0, 0.9, 1};
 
 // Whose order of elements is that of their arguments; and along rows.
 constexpr std::string_view kRising[] = {
@@ -70,10 +85,12 @@ class Discarded {
       for (std::size_t i = 0; i < run.size(); ++i) {
         chosen(run, i);
         summed(run, i);
+        if (!trains_) cut(run, i);
       }
     add_chosen(sure_, kOrderGone, "B");
     add_chosen(perhaps_, kMayBeNeeded, "C");
     for (const Chain* chain : sums_.all()) estimate_sum(*chain);
+    if (!cut_.empty()) add_cut();
   }
 
  private:
@@ -144,6 +161,44 @@ class Discarded {
     advice_.interventions.push_back(std::move(out));
   }
 
+  // Kernels of one input, element by element or row by row, before a reader of a small part.
+  void cut(const Launches& run, std::size_t at) {
+    if (at == 0 || walk_.taken(run[at])) return;
+    const Touch &reader = walk_.touch(run[at]), &whole = walk_.touch(run[at - 1]);
+    const double n = whole.n;
+    if (!reader.light() || n < kManyElements || reader.n > kMostLeft * n || reader.n < 2 ||
+        std::fmod(n, reader.n) != 0 || ops_before(timeline_, walk_.at(run[at]), kCutting).empty() ||
+        !ops_before(timeline_, walk_.at(run[at]), kDividing).empty())
+      return;
+    for (std::size_t i = at + 1; i < run.size() && i <= at + kReadersAfter; ++i)
+      if (walk_.touch(run[i]).n == n || !ops_before(timeline_, walk_.at(run[i]), kCutting).empty())
+        return;
+    for (std::size_t i = at; i-- > 0 && !walk_.taken(run[i]);) {
+      const Touch& touch = walk_.touch(run[i]);
+      const bool alone = touch.kind == TouchKind::kPointwise && touch.inputs == 1;
+      if (touch.n != n || touch.out != n || !(alone || touch.kind == TouchKind::kNorm)) break;
+      cut_.push_back(run[i]);
+      left_ = reader.n / n;
+    }
+  }
+  void add_cut() {
+    const Facts& facts = walk_.facts();
+    Intervention out = from_remedy(kReduceRemedy, kCutFirst);
+    remove_launches(walk_, cut_, kRestGone * (1 - left_), out);
+    for (const std::uint32_t one : cut_) name_kernel(walk_.stat(one), out);
+    out.evidence.push_back(
+        {"kernels of one input before a reader of a part",
+         fmt::format("{}{}, {}; {} of the elements are read",
+                     counted(in_one_unit(facts, static_cast<double>(cut_.size())), "launch"),
+                     a_unit(facts),
+                     of_total(in_one_unit(facts, walk_.duration(cut_)), facts.unit.baseline_ns.mid),
+                     percent(left_)),
+         "timeline, shapes and ops of the host"});
+    out.assumptions.emplace_back("no other kernel reads the rest: the low estimate is 0");
+    out.confidence = "D";
+    advice_.interventions.push_back(std::move(out));
+  }
+
   bool same_op(std::uint32_t a, std::uint32_t b) const {
     return analyze::same_op(timeline_, walk_.at(a), walk_.at(b));
   }
@@ -203,7 +258,8 @@ class Discarded {
   Advice& advice_;
   bool trains_;
   std::string_view chooses_;
-  Launches sure_, perhaps_;
+  Launches sure_, perhaps_, cut_;
+  double left_ = 1;  // of what is cut
   Chains sums_;
 };
 

@@ -133,5 +133,34 @@ TEST(ReduceProblem, ProductsThatAreNotOnlyAddedUp) {
             nullptr);
 }
 
+Advice cut_after(const char* op, const char* reader, const char* more = nullptr) {
+  return Program()
+      .steps(kSteps,
+             [&](Program& program) {
+               program.kernel(functor("Scale", "n=134217728,inputs=1"), 200'000);
+               program.kernel(functor("Exp", "n=134217728,inputs=1"), 200'000);
+               program.op(op);
+               program.kernel(functor("Copy", reader), 20'000);
+               if (more != nullptr) program.op(more);
+               program.kernel(functor("Neg", reader), 20'000);
+             })
+      .advice();
+}
+
+TEST(ReduceProblem, AResultOfWhichAPartIsRead) {
+  const Advice advice = cut_after("aten::slice", "n=8388608,inputs=1");
+  const Intervention* one = find(advice, "reduce_problem");
+  ASSERT_NE(one, nullptr);
+  EXPECT_EQ(one->title, "Cut first, compute on the part");
+  EXPECT_NEAR(one->saved_share.mid, 0.9 * 15 / 16 * 400 / 440, 0.03);
+  EXPECT_LE(one->saved_share.low, 0);
+  // Parts that are handed out, half of it, no selection, and another part that is read later.
+  EXPECT_EQ(find(cut_after("aten::chunk", "n=8388608,inputs=1"), "reduce_problem"), nullptr);
+  EXPECT_EQ(find(cut_after("aten::slice", "n=67108864,inputs=1"), "reduce_problem"), nullptr);
+  EXPECT_EQ(find(cut_after("aten::view", "n=8388608,inputs=1"), "reduce_problem"), nullptr);
+  EXPECT_EQ(find(cut_after("aten::slice", "n=8388608,inputs=1", "aten::slice"), "reduce_problem"),
+            nullptr);
+}
+
 }  // namespace
 }  // namespace purlin::analyze
