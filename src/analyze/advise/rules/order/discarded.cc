@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work of which the next step keeps little: a softmax or another rising function before a choice of
-// the greatest elements, a product whose rows are then added up, a result of which a part is read.
+// Work of which the next step keeps little. A softmax or another rising function comes before a
+// choice of the greatest elements, rows of a product are added up, or a part of a result is read.
 #include "analyze/advise/rules/op_facts.h"
 #include "analyze/advise/rules/playbook.h"
 #include "analyze/advise/rules/pricing.h"
