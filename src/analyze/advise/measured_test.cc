@@ -57,7 +57,7 @@ TEST(MeasuredAdvice, FusingAPointwiseChain) {
   expect_holds(fusion.saved_ns, saved);
   expect_holds(fusion.saved_share, saved / (truth["before_ms"].as_double() * 1e6));
   EXPECT_NEAR(fusion.saved_ns.mid / saved, 1, 0.1);
-  EXPECT_LT(fusion.saved_ns.high, 1.6 * fusion.saved_ns.low);  // an interval that says something
+  EXPECT_LT(fusion.saved_ns.high, 1.7 * fusion.saved_ns.low);  // an interval that says something
 }
 
 TEST(MeasuredAdvice, AGraphForALaunchBoundDecoder) {

@@ -8,30 +8,32 @@
 namespace purlin::analyze {
 namespace {
 
-// Printed by bench/advice_pairs/margins.py of the pairs that were seen, H100, 26 November 2026.
+// By bench/advice_pairs/margins.py of the pairs that were seen, H100, 26 November 2026. Then the
+// ends were moved by how the intervals of the sixth to the ninth set missed, scored as unseen
+// (bench/results/advice_pairs_later.md, "Margins of the unseen sets").
 // Points of the step; 2 are the least, what measured pairs differ by between rounds.
 struct MarginOfKind {
   std::string_view rules;  // separated by '|'
   Margin margin;
 };
-constexpr Margin kOfOthers = {0.57, 0.02, 0.08};
+constexpr Margin kOfOthers = {0.7, 0.03, 0.10};
 constexpr MarginOfKind kMargins[] = {
-    {"cuda_graphs|cut_host_work|compile_model|stop_allocating", {0.5, 0.02, 0.11}},
-    // These two promised too little on sets that were scored as unseen, the sixth to the ninth. Of
-    // their eleven misses, six lie this near.
-    {"remove_syncs", {0.5, 0.02, 0.30}},
-    {"fuse_pointwise", {1, 0.02, 0.25}},
+    {"cuda_graphs|cut_host_work|compile_model|stop_allocating", {0.6, 0.02, 0.12}},
+    // These two promised too little most often: of their 17 unseen intervals, 11 missed.
+    {"remove_syncs", {0.5, 0.02, 0.36}},
+    {"fuse_pointwise", {1, 0.04, 0.30}},
     // All of the distance: of two samples of PyTorch, one gained a third of its waits.
-    {"feed_the_device|slow_op|remove_stalls", {1, 0.02, 0.06}},
-    {"batch_products|reuse_result|recompute_less|fused_optimizer|cast_weights_once|remove_copies|"
-     "reduce_problem|remove_fills",
-     {0.55, 0.02, 0.10}},
-    {"fuse_norm|fuse_epilogue|flash_attention", {1, 0.02, 0.06}},
-    {"tensor_cores|align_dimensions|quantize|channels_last|leave_float64", {0.85, 0.02, 0.08}},
+    {"feed_the_device|slow_op|remove_stalls", {1, 0.02, 0.09}},
+    {"remove_copies|reduce_problem", {0.7, 0.03, 0.20}},
+    {"batch_products|reuse_result|fused_optimizer|cast_weights_once|remove_fills",
+     {0.7, 0.03, 0.13}},
+    {"recompute_less", {0.55, 0.02, 0.10}},
+    {"fuse_norm|fuse_epilogue|flash_attention", {1, 0.05, 0.14}},
+    {"tensor_cores|align_dimensions|quantize|channels_last|leave_float64", {0.85, 0.02, 0.09}},
     {"shorten_tensors", {1, 0.02, 0}},  // half of the bytes is the most
-    {"overlap_copies|pin_memory|keep_on_device", {0.5, 0.02, 0.11}},
+    {"overlap_copies|pin_memory|keep_on_device", {0.5, 0.02, 0.16}},
     {"fill_the_device|local_gathers|coalesce|stream_wider|tune_kernel|reduce_in_blocks",
-     {0.5, 0.02, 0.04}},
+     {0.5, 0.02, 0.07}},
 };
 
 void raise_low(double kept, Interval3& interval) {

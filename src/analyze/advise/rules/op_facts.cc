@@ -12,11 +12,17 @@ namespace {
 
 constexpr int kMostOpsAround = 64;  // records of other tools may go in circles
 
-bool names_it(std::span<const std::string_view> names, std::string_view name) {
+}  // namespace
+
+bool named_in(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-}  // namespace
+bool same_op(const Timeline& timeline, const Activity& a, const Activity& b) {
+  return a.call < timeline.calls.size() && b.call < timeline.calls.size() &&
+         timeline.calls[a.call].op != kNone &&
+         timeline.calls[a.call].op == timeline.calls[b.call].op;
+}
 
 const Op* outermost_op(const Timeline& timeline, const Activity& activity,
                        std::span<const std::string_view> names) {
@@ -25,8 +31,17 @@ const Op* outermost_op(const Timeline& timeline, const Activity& activity,
   int seen = 0;
   for (std::uint32_t op = timeline.calls[activity.call].op;
        op < timeline.ops.size() && ++seen < kMostOpsAround; op = timeline.ops[op].parent)
-    if (names_it(names, name_in(timeline, timeline.ops[op].name))) out = &timeline.ops[op];
+    if (named_in(names, name_in(timeline, timeline.ops[op].name))) out = &timeline.ops[op];
   return out;
+}
+
+bool in_backward(const Timeline& timeline, const Activity& activity) {
+  if (activity.call >= timeline.calls.size()) return false;
+  int seen = 0;
+  for (std::uint32_t op = timeline.calls[activity.call].op;
+       op < timeline.ops.size() && ++seen < kMostOpsAround; op = timeline.ops[op].parent)
+    if (starts_with(name_in(timeline, timeline.ops[op].name), "autograd::engine")) return true;
+  return false;
 }
 
 std::vector<std::vector<double>> input_extents(const Timeline& timeline, const Op& op) {
@@ -77,7 +92,7 @@ std::vector<const Op*> ops_before(const Timeline& timeline, const Activity& laun
   auto op = std::partition_point(timeline.ops.begin(), timeline.ops.end(),
                                  [&](const Op& one) { return one.start_ns < begin; });
   for (; op != timeline.ops.end() && op->start_ns < to.start_ns; ++op)
-    if (of_thread(*op) && names_it(names, name_in(timeline, op->name))) out.push_back(&*op);
+    if (of_thread(*op) && named_in(names, name_in(timeline, op->name))) out.push_back(&*op);
   return out;
 }
 

@@ -12,9 +12,14 @@
 
 namespace purlin::analyze {
 
+bool named_in(std::span<const std::string_view> names, std::string_view name);
+// Whether two launches are of one op: the parts of a split product.
+bool same_op(const Timeline& timeline, const Activity& a, const Activity& b);
 // The outermost op of these names around a launch; nullptr without one.
 const Op* outermost_op(const Timeline& timeline, const Activity& activity,
                        std::span<const std::string_view> names);
+// Whether autograd launched it: an op of the backward pass is around it.
+bool in_backward(const Timeline& timeline, const Activity& activity);
 // "64x1024,4096" -> {{64, 1024}, {4096}}; {} where it is a problem shape or not recorded.
 std::vector<std::vector<double>> input_extents(const Timeline& timeline, const Op& op);
 double elements_of(const std::vector<double>& extents);

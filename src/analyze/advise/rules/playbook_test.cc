@@ -108,7 +108,7 @@ TEST(Playbook, ASoftmaxInPiecesIsOneKernel) {
   ASSERT_NE(one, nullptr);
   EXPECT_TRUE(says(one, "from 6.0 to 2.0 times"));
   EXPECT_TRUE(says(one, "60 times"));                          // a round of the loop, not the loop
-  EXPECT_NEAR(one->saved_share.high, 1 - 2 * 0.92 / 6, 0.14);  // what remains is uncertain too
+  EXPECT_NEAR(one->saved_share.high, 1 - 2 * 0.92 / 6, 0.22);  // what remains is uncertain too
 }
 
 TEST(Playbook, TwoTensorsOfOneSizeAreNoChain) {

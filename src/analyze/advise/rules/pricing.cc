@@ -6,10 +6,12 @@
 #include "analyze/timeline/host.h"
 #include "analyze/timeline/intervals.h"
 #include "base/text.h"
+#include "model/device/gpu_table.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace purlin::analyze {
 namespace {
@@ -141,6 +143,23 @@ void become(const Facts& facts, const Chain& chain, Interval3 after_ns, double l
         {"share of their time that sets the pace", percent(exposed), "timeline"});
 }
 
+void put_chain(const Facts& facts, const Chain& chain, Interval3 after_ns, double launches,
+               const char* assumes, const char* confidence, Intervention out, Advice& advice) {
+  const double each = chain.each_ns();
+  after_ns = {std::min(each, after_ns.low), std::min(each, after_ns.mid),
+              std::min(each, after_ns.high)};
+  become(facts, chain, after_ns, launches, out);
+  name_kernels(facts, chain.rows, out);
+  out.evidence.push_back(
+      {"its time, and after the change",
+       fmt::format("{}, {}; {} ({} to {})", counted(chain.count(), "time"), short_ns(each),
+                   short_ns(after_ns.mid), short_ns(after_ns.high), short_ns(after_ns.low)),
+       "timeline and shape model"});
+  out.assumptions.emplace_back(assumes);
+  out.confidence = confidence;
+  advice.interventions.push_back(std::move(out));
+}
+
 void scale_host(const Facts& facts, Interval3 factor, std::span<const Interval> without,
                 Change& change) {
   const HostFacts host(facts.profile->timeline);
@@ -226,6 +245,24 @@ bool from_library(const KernelStat& kernel) {
 
 bool is_of_program(const KernelStat& kernel) {
   return kernel.name.family == "custom" || kernel.name.family == "triton";
+}
+
+double threads_of(const KernelStat& kernel) {
+  const auto& block = kernel.launch.block;
+  return static_cast<double>(kernel.launch.blocks()) * static_cast<double>(block[0]) *
+         static_cast<double>(block[1]) * static_cast<double>(block[2]);
+}
+
+double waves_of(const Facts& facts, const KernelStat& kernel) {
+  const auto blocks = static_cast<double>(kernel.launch.blocks());
+  for (const DeviceInfo& device : facts.profile->environment.devices) {
+    if (device.name != kernel.device || units_of(device) <= 0) continue;
+    const double warps = std::ceil(threads_of(kernel) / std::max(1.0, blocks) / 32);
+    const double slots = 64 * kernel.roof.occupancy_theoretical;
+    if (warps <= 0 || slots <= 0) return 0;
+    return blocks / (std::max(1.0, std::floor(slots / warps)) * units_of(device));
+  }
+  return 0;
 }
 
 double sectors_per_load(const KernelStat& kernel) {

@@ -33,6 +33,18 @@ void become(const Facts& facts, const Chain& chain, Interval3 after_ns, double l
             Intervention& out);
 void replace_quietly(const Facts& facts, const Chain& chain, Interval3 after_ns, double launches,
                      Intervention& out);  // without evidence
+// A chain of which `after_ns` is left, at most its present time: its saving, its kernels, what the
+// rule assumes and how sure it is; it joins the advice.
+void put_chain(const Facts& facts, const Chain& chain, Interval3 after_ns, double launches,
+               const char* assumes, const char* confidence, Intervention out, Advice& advice);
+// One estimate in each of the three scenarios: `estimate(of)`, where of(interval) is its end.
+template <class Estimate>
+Interval3 each_scenario(const Estimate& estimate) {
+  const auto of = [&](Scenario scenario) {
+    return estimate([scenario](const Interval3& interval) { return at(interval, scenario); });
+  };
+  return {of(Scenario::kLow), of(Scenario::kMid), of(Scenario::kHigh)};
+}
 // All of the host's time, but not in these intervals, nor while it loads or prepares input: other
 // rules are for that.
 void scale_host(const Facts& facts, Interval3 factor, std::span<const Interval> without,
@@ -54,6 +66,9 @@ bool is_short_launch(const KernelStat& kernel);
 double most_by_tuning(const KernelStat& kernel);
 bool from_library(const KernelStat& kernel);
 bool is_of_program(const KernelStat& kernel);  // not a library's or framework's
+double threads_of(const KernelStat& kernel);   // of a launch
+// Waves of blocks that a launch takes, by the occupancy that it permits; 0: not known.
+double waves_of(const Facts& facts, const KernelStat& kernel);
 // Sectors of a load from global memory: 4 with 4 bytes a thread, 16 with 16; 0: not counted.
 double sectors_per_load(const KernelStat& kernel);
 int architecture_number(std::string_view arch);  // "sm_90" -> 90, 0 for what is none

@@ -42,6 +42,13 @@ inline KernelRow conversion(std::string shape) {
       "aten::copy_", std::move(shape), "f32");
   return out;
 }
+// An op of known inputs around what it launches.
+template <class Body>
+void with_inputs(Program& program, const char* op, const char* shape, Body body) {
+  program.within(op, body);
+  TimelineBuilder& builder = program.builder();
+  builder.profile.timeline.ops.back().shape = builder.name(shape);
+}
 inline KernelRow with_counters(KernelRow row,
                                std::vector<std::pair<const char*, double>> counters) {
   for (const auto& [name, value] : counters) row.counters.push_back({name, value, 1});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyze/advise/rules/touch.h"
 
+#include "base/text.h"
 #include "model/problem/problem.h"
 
 #include <fmt/format.h>
@@ -77,6 +78,25 @@ void touch_norm(const Problem& problem, Touch& out) {
   out.written = problem["write"] > 0 ? extent(problem, "write") : out.n * out.in_size;
 }
 
+// Of an op whose inputs' extents alone are known, "4194304x4,0": elements of the largest, and how
+// many inputs have as many. An output that is passed along, not yet allocated, has none.
+Problem by_extents(std::string_view shape) {
+  std::int64_t most = 0, inputs = 0;
+  for (const std::string& input : split(std::string(shape), ',')) {
+    std::int64_t elements = 1;
+    for (const std::string& extent : split(input, 'x')) {
+      const auto number = parse_int(extent);
+      if (!number || *number < 0) return {};
+      elements *= *number;
+    }
+    if (elements > most) most = elements, inputs = 0;
+    inputs += elements == most ? 1 : 0;
+  }
+  Problem out;
+  if (most > 1) out.dimensions = {{"n", most}, {"inputs", inputs}};
+  return out;
+}
+
 constexpr std::string_view kOrderingOps[] = {"aten::sort",    "aten::argsort", "aten::topk",
                                              "aten::cumsum",  "aten::cumprod", "aten::bincount",
                                              "aten::unique2", "aten::kthvalue"};
@@ -98,8 +118,11 @@ Touch touch_of(const KernelRow& row, const KernelStat& stat) {
   Problem problem;
   problem.dimensions = dimensions_from_text(row.shape);
   out.in_size = bytes_per_element(row.dtype);
-  if (problem.empty() || out.in_size <= 0) return out;
   const std::string_view c = stat.name.op_class;
+  if (problem.empty() && c == "elementwise" &&
+      stat.name.full.find("FillFunctor") == std::string::npos)
+    problem = by_extents(row.shape);
+  if (problem.empty() || out.in_size <= 0) return out;
   if (c == "gemm" && problem["R"] > 0) {  // a convolution that is computed as a product
     out.kind = TouchKind::kOther;
     touch_convolution(problem, out);

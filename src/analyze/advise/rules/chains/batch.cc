@@ -3,6 +3,7 @@
 // each time; products too small for the device leave most of it idle. One batched product does
 // both at once.
 #include "analyze/advise/rules/loop.h"
+#include "analyze/advise/rules/op_facts.h"
 #include "analyze/advise/rules/playbook.h"
 #include "analyze/advise/rules/pricing.h"
 #include "analyze/text/layout.h"
@@ -65,7 +66,7 @@ constexpr std::size_t kFewest = 4;
 constexpr double kSmallProduct = 30'000;  // ns
 constexpr double kUnsizedRound = 0.3;     // of a round's time, where the sizes are not known
 constexpr double kVectors = 16;           // rows that still count as vectors
-constexpr std::size_t kManyAlike = 8;     // vectors in a row: rarely of different matrices
+constexpr double kManyAlike = 8;          // vectors in a row: rarely of different matrices
 
 class Batch {
  public:
@@ -76,10 +77,10 @@ class Batch {
     for (const Launches& run : walk_.runs()) {
       std::size_t begin = 0;
       while (begin < run.size()) {
-        std::size_t end = begin + 1;
-        while (end < run.size() && same(run[end], run[begin])) ++end;
-        if (end - begin >= kFewest && small(run[begin])) keep({run.data() + begin, end - begin});
-        begin = end;
+        std::size_t end = begin, count = 0;
+        for (; end < run.size() && same(run[end], run[begin]); ++count) end = end_of_op(run, end);
+        if (count >= kFewest && small(run[begin])) keep({run.data() + begin, end - begin});
+        begin = std::max(end, begin + 1);
       }
     }
     for (const Chain* chain : chains_.all()) estimate(*chain);
@@ -98,6 +99,15 @@ class Batch {
   }
 
  private:
+  // A product may end with a kernel that adds its parts up.
+  std::size_t end_of_op(const Launches& run, std::size_t at) const {
+    const Timeline& timeline = walk_.facts().profile->timeline;
+    std::size_t end = at + 1;
+    while (end < run.size() && !same(run[end], run[at]) && !walk_.taken(run[end]) &&
+           same_op(timeline, walk_.at(run[at]), walk_.at(run[end])))
+      ++end;
+    return end;
+  }
   bool same(std::uint32_t a, std::uint32_t b) const {
     const Facts& facts = walk_.facts();
     return facts.row_of[walk_.at(a).row] == facts.row_of[walk_.at(b).row] && !walk_.taken(a);
@@ -275,14 +285,16 @@ class Batch {
     const KernelStat& kernel = facts.rows.kernels[facts.row_of[chain.rows.front()]];
     const Peaks peaks = peaks_of(facts, kernel, kernel.dtype);
     if (peaks.flops <= 0 || peaks.bandwidth <= 0) return;
-    const auto k = static_cast<double>(chain.rows.size());
+    const auto k = static_cast<double>(std::count_if(
+        chain.rows.begin(), chain.rows.end(),
+        [&](std::uint32_t row) { return facts.row_of[row] == facts.row_of[chain.rows.front()]; }));
     const double matrix = touch.matrix() * touch.in_size;
     const double apart = k * touch.bytes(), shared = apart - (k - 1) * matrix;
     const bool vectors = touch.vectors() <= kVectors;
     const double mean = kernel.duration.mean_ns();
     // Faster than the memory could deliver it: the matrix is the same one, in the cache.
     const bool cached = touch.bytes() / mean * 1e9 > peaks.bandwidth;
-    const bool alike = vectors && (cached || chain.rows.size() >= kManyAlike);
+    const bool alike = vectors && (cached || k >= kManyAlike);
     const double each = chain.each_ns();
     const auto after = [&](double bytes, double compute, double memory) {
       return std::min(each, roof_ns(peaks, k * touch.flops(), bytes, compute, memory));
@@ -296,11 +308,10 @@ class Batch {
     become(facts, chain, batched, 1, out);
     drop_slicing(chain, out);
     name_kernel(kernel, out);
-    out.evidence.push_back(
-        {"equal products in a row, no other kernel between them",
-         fmt::format("{} x {}, {} together, {}", chain.rows.size(), problem_text(kernel),
-                     short_ns(each), counted(chain.count(), "time")),
-         "timeline and shapes"});
+    out.evidence.push_back({"equal products in a row, no other kernel between them",
+                            fmt::format("{:.0f} x {}, {} together, {}", k, problem_text(kernel),
+                                        short_ns(each), counted(chain.count(), "time")),
+                            "timeline and shapes"});
     out.evidence.push_back({"bytes moved",
                             fmt::format("{} now; {} if all share one matrix", format_bytes(apart),
                                         format_bytes(shared)),

@@ -44,5 +44,34 @@ TEST(BatchProducts, ARecurrenceOfOuterProductsHasAParallelForm) {
   EXPECT_EQ(parallel_form(recurrence(outer, "mul", "B=64,M=64,N=64,K=64")), nullptr);
 }
 
+// One vector after the other times one matrix; each product ends by adding its parts up.
+Advice vectors(int count, const char* after) {
+  const KernelRow parts = product("M=1,N=4096,K=4096", "void cublasLt::splitKreduce_kernel<32>()");
+  return Program()
+      .steps(kSteps,
+             [&](Program& program) {
+               for (int i = 0; i < count; ++i) {
+                 program.within("aten::mm", [&](Program& inner) {
+                   inner.kernel(product("M=1,N=4096,K=4096"), 8'000);
+                   if (after == nullptr) inner.kernel(parts, 1'600);
+                 });
+                 if (after != nullptr)
+                   program.within(after, [&](Program& inner) { inner.kernel(parts, 1'600); });
+               }
+             })
+      .advice();
+}
+
+TEST(BatchProducts, VectorsWhoseProductsAreSplit) {
+  const Advice advice = vectors(32, nullptr);
+  const Intervention* one = find(advice, "batch_products");
+  ASSERT_NE(one, nullptr);
+  EXPECT_TRUE(says(one, "32 x "));
+  EXPECT_GT(one->saved_share.mid, 0.8);
+  // Another op between the products; and too few of them.
+  EXPECT_EQ(find(vectors(32, "aten::tanh"), "batch_products"), nullptr);
+  EXPECT_EQ(find(vectors(3, nullptr), "batch_products"), nullptr);
+}
+
 }  // namespace
 }  // namespace purlin::analyze

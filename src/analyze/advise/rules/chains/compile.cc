@@ -57,7 +57,7 @@ constexpr double kCompiledMemory = 0.7;   // of the bandwidth; high: the target
 // with many ops between them. Ten programs on an H100 (bench/results/advice_pairs.md): training
 // small networks with 8 and 9 ops a launch became slower (1.1 and 1.3); 20 and 21 ops took 0.70 and
 // 0.76.
-constexpr Interval3 kHostTaken = {0.85, 0.5, 0.3};
+constexpr Interval3 kHostTaken = {0.85, 0.5, 0.2};
 constexpr Interval3 kHostTakenTraining = {1.1, 0.75, 0.5}, kHostTakenFewOps = {1.45, 1.15, 0.85};
 constexpr double kManyOps = 13;       // for each launch of a library
 constexpr double kLeastShare = 0.03;  // of the unit

@@ -2,6 +2,7 @@
 // Chains of kernels over equally many elements, each of which reads what the one before wrote: of
 // pointwise kernels alone, and with the reductions of a softmax or a norm. Fused, the values in
 // between never leave the registers.
+#include "analyze/advise/rules/op_facts.h"
 #include "analyze/advise/rules/playbook.h"
 #include "analyze/advise/rules/pricing.h"
 #include "analyze/text/layout.h"
@@ -31,7 +32,7 @@ constexpr Remedy kFusion[] = {
 
 constexpr std::size_t kLongest = 32;     // kernels of one chain: more do not fit in registers
 constexpr double kFewElements = 32'768;  // below, launches are what matters: other rules'
-constexpr double kMinEfficiency = 0.5, kFullEfficiency = 1.0;
+constexpr double kMinEfficiency = 0.35, kFullEfficiency = 1.0;
 constexpr double kMemoryBound =
     0.5;  // of the bandwidth: below, the traffic does not explain the time
 constexpr double kLaunchFloor = 2'000;  // ns that even an empty kernel takes
@@ -153,8 +154,9 @@ class Fusion {
     for (std::size_t i = 0; i < group.size(); ++i) {
       const Touch& touch = walk_.touch(group[i]);
       distinct.insert(facts_.row_of[walk_.at(group[i]).row]);
-      reduces = reduces || (touch.kind == TouchKind::kReduction && !sums_vectors(touch) &&
-                            read_again(group, i));
+      // A mean of all elements is a loss, whose gradient reads them again.
+      reduces = reduces || (touch.kind == TouchKind::kReduction && touch.out > 1 &&
+                            !sums_vectors(touch) && read_again(group, i));
       joins = joins || touch.kind == TouchKind::kNorm;
       joins =
           joins || (i > 0 && (touch.inputs >= 2 || touch.in_size != walk_.touch(group[0]).in_size));
@@ -189,6 +191,13 @@ class Fusion {
     double arithmetic_ns = 0;             // of that: what likely stays
     double between = 0;                   // bytes of an intermediate result
   };
+  // Whether it begins in the forward pass and ends in the backward pass.
+  bool has_gradient(const Chain& chain) const {
+    const Launches& group = chain.groups.front();
+    const Timeline& timeline = facts_.profile->timeline;
+    return !in_backward(timeline, walk_.at(group.front())) &&
+           in_backward(timeline, walk_.at(group.back()));
+  }
   Traffic traffic_of(const Chain& chain, const Peaks& peaks, bool reduces) const {
     Traffic out;
     const Touch &head = walk_.row_touch(chain.rows.front()),
@@ -215,6 +224,10 @@ class Fusion {
     out.between = head.n * walk_.row_touch(chain.rows[1]).in_size;
     out.least = std::min(head.read, head.n * head.in_size) + tail.written;
     out.most += tail.written + (reduces ? out.between : 0);
+    if (has_gradient(chain)) {  // two kernels: the second one reads its inputs or what was kept
+      out.least += out.between;
+      out.most += head.read + out.between;
+    }
     out.most = std::max(out.least, std::min(out.most, out.now));
     return out;
   }

@@ -50,7 +50,8 @@ constexpr std::string_view kOfDiagonal[] = {"aten::trace", "aten::diagonal"};
 // Passes over the operands of a diagonal: low, a product of all pairs is written and read, and the
 // turned operand is read at half of the rate.
 constexpr Interval3 kDiagonalPasses = {5, 3, 2};
-constexpr double kMostKept = 0.5;  // of the rows
+constexpr double kMostKept = 0.5;       // of the rows
+constexpr std::size_t kMostPassed = 4;  // kernels between a product and what selects of it
 constexpr Interval3 kSelectedCompute = {0.25, 0.5, 0.8}, kSelectedMemory = {0.4, 0.7, 0.92};
 
 constexpr RemedyCase kDiagonal = {
@@ -111,7 +112,7 @@ double rows_selected(const Touch& product, const KernelStat& selection) {
 class Reduce {
  public:
   Reduce(Walk& walk, Advice& advice)
-      : walk_(walk), advice_(advice), chains_(walk), diagonals_(walk) {}
+      : walk_(walk), advice_(advice), trains_(walk.trains()), chains_(walk), diagonals_(walk) {}
 
   void run() {
     for (const Launches& run : walk_.runs())
@@ -125,10 +126,19 @@ class Reduce {
   }
 
  private:
-  // A convolution's result may change its layout first.
-  std::uint32_t reader_after(const Launches& run, std::size_t at) const {
-    for (++at; at + 1 < run.size() && walk_.stat(run[at]).name.op_class == "layout";) ++at;
-    return run[at];
+  // A convolution's result may change its layout first, and pass an activation and the like.
+  std::size_t reader_after(const Launches& run, std::size_t at) const {
+    const Touch& product = walk_.touch(run[at]);
+    const std::size_t most = at + 1 + (trains_ ? 0 : kMostPassed);
+    const auto passes_on = [&](std::size_t i) {
+      const Touch& touch = walk_.touch(run[i]);
+      return i < most && touch.kind == TouchKind::kPointwise && touch.n == product.n &&
+             touch.out == product.n && touch.inputs <= 1 && !touch.compares;
+    };
+    for (++at;
+         at + 1 < run.size() && (walk_.stat(run[at]).name.op_class == "layout" || passes_on(at));)
+      ++at;
+    return at;
   }
   // Rows of the product that the next launch takes: the selection itself, or what follows one.
   double rows_read(const Touch& product, const KernelStat& next, const Touch& reader) const {
@@ -136,7 +146,8 @@ class Reduce {
     return reader.light() ? reader.n / (product.batch * product.columns) : 0;
   }
   void look_at(const Launches& run, std::size_t at) {
-    const std::uint32_t product = run[at], reader = reader_after(run, at);
+    const std::size_t end = reader_after(run, at);
+    const std::uint32_t product = run[at], reader = run[end];
     const Touch &a = walk_.touch(product), &b = walk_.touch(reader);
     if (!a.multiplies() || walk_.taken(product)) return;
     const KernelStat& next = walk_.stat(reader);
@@ -145,7 +156,7 @@ class Reduce {
     const std::string op = rows_selected(a, next) > 0
                                ? next.op
                                : selection_between(walk_.facts().profile->timeline,
-                                                   walk_.at(product), walk_.at(reader));
+                                                   walk_.at(run[end - 1]), walk_.at(reader));
     if (op.empty()) return;
     op_ = op;
     const std::uint32_t pair[] = {product, reader};
@@ -156,7 +167,7 @@ class Reduce {
       return walk_.stat(run[i]).name.op_class == "layout";
     };
     for (std::size_t i = at; i > 0 && changes_layout(i - 1); --i) around.push_back(run[i - 1]);
-    for (std::size_t i = at + 1; i < run.size() && changes_layout(i); ++i) around.push_back(run[i]);
+    for (std::size_t i = at + 1; i < end; ++i) around.push_back(run[i]);
   }
 
   // As many elements are read of a product as its diagonal has.
@@ -287,13 +298,13 @@ class Reduce {
             after(kSelectedCompute.high, kSelectedMemory.high)},
            1, out);
     name_kernel(kernel, out);
-    // Changes of layout next to a convolution are of its whole images.
+    // Changes of layout next to a convolution, and activations after it, are of whole images.
     if (const auto found = around_.find({chain.rows.front(), last});
         found != around_.end() && !found->second.empty()) {
       const double left = kept / touch.m;
       remove_launches(walk_, found->second,
                       {1 - std::min(1.0, 3 * left), 1 - std::min(1.0, 1.5 * left), 1 - left}, out);
-      out.evidence.push_back({"changes of layout around it, of whole images",
+      out.evidence.push_back({"changes of layout and pointwise kernels around it, of whole images",
                               short_ns(in_one_unit(facts, walk_.duration(found->second))),
                               "kernel name"});
     }
@@ -314,6 +325,7 @@ class Reduce {
 
   Walk& walk_;
   Advice& advice_;
+  bool trains_;
   Chains chains_, diagonals_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, Launches> around_;  // by product and reader
   Launches sorts_;

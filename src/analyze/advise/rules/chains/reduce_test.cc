@@ -29,6 +29,41 @@ TEST(ReduceProblem, ASortOfWhichFewAreRead) {
   EXPECT_EQ(find(sorted_then("aten::slice", "n=4096000,inputs=1"), "reduce_problem"), nullptr);
 }
 
+// Every fourth position of a convolution is read, after its activation.
+Advice strided(const char* op, const char* activation, const char* reader) {
+  const KernelRow filters = advised_row(
+      "sm90_xmma_fprop_implicit_gemm_f16f16_f16f32_f32_nhwckrsc_nhwc", "aten::cudnn_convolution",
+      "N=32,C=128,H=1,W=8192,K=128,R=1,S=9,P=1,Q=8192,padding_H=0,padding_W=4", "f16");
+  return Program()
+      .steps(kSteps,
+             [&](Program& program) {
+               program.kernel(filters, 120'000);
+               program.kernel(functor("Clamp", activation, "f16"), 40'000);
+               program.op(op);
+               program.kernel(functor("Copy", reader, "f16"), 10'000);
+             })
+      .advice();
+}
+
+TEST(ReduceProblem, PositionsThatAStrideThrowsAway) {
+  const Advice advice = strided("aten::slice", "n=33554432,inputs=1", "n=8388608,inputs=1");
+  const Intervention* one = find(advice, "reduce_problem");
+  ASSERT_NE(one, nullptr);
+  EXPECT_TRUE(says(one, "65536 of 262144"));
+  // Of the activation and the product, as much is left as of the positions, at some efficiency.
+  EXPECT_NEAR(one->saved_share.mid, 0.55, 0.15);
+  // All are read; no selection; and an activation of two arrays, which reads something else too.
+  EXPECT_EQ(
+      find(strided("aten::slice", "n=33554432,inputs=1", "n=33554432,inputs=1"), "reduce_problem"),
+      nullptr);
+  EXPECT_EQ(
+      find(strided("aten::view", "n=33554432,inputs=1", "n=8388608,inputs=1"), "reduce_problem"),
+      nullptr);
+  EXPECT_EQ(
+      find(strided("aten::slice", "n=33554432,inputs=2", "n=8388608,inputs=1"), "reduce_problem"),
+      nullptr);
+}
+
 // Nothing in the step reads the sorted array: the host takes a slice of it, or it does not.
 TEST(ReduceProblem, ASortAtTheEndOfAStep) {
   const KernelRow sort = advised_row(
@@ -98,7 +133,7 @@ TEST(ReduceProblem, ChangesOfLayoutShrinkWithTheConvolution) {
           .advice();
   const Intervention* one = find(advice, "reduce_problem");
   ASSERT_NE(one, nullptr);
-  EXPECT_TRUE(says(one, "changes of layout around it, of whole images"));
+  EXPECT_TRUE(says(one, "changes of layout and pointwise kernels around it, of whole images"));
   EXPECT_GT(one->saved_share.mid, 0.8);
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The same result computed again: tables that depend on no data (positions, masks), and large equal
 // products next to each other.
+#include "analyze/advise/rules/op_facts.h"
 #include "analyze/advise/rules/playbook.h"
 #include "analyze/advise/rules/pricing.h"
 #include "analyze/text/layout.h"
+#include "analyze/timeline/intervals.h"
 #include "base/text.h"
 #include "model/problem/problem.h"
 
@@ -31,10 +33,19 @@ constexpr Remedy kReuse = {
     "torch.compile removes equal expressions within one graph",
     "a result that is changed in place must not be shared"};
 
+constexpr RemedyCase kNormalised = {
+    "Make the normalised weights once", "hours",
+    "PyTorch: torch.nn.utils.parametrize.remove_parametrizations(layer, \"weight\"), or "
+    "torch.nn.utils.remove_weight_norm(layer), once before inference",
+    "do it on a copy of the model where training goes on"};
+
 // Ops whose inputs are rarely data: tables of positions and masks.
 constexpr std::string_view kTables[] = {"aten::cos",      "aten::sin",    "aten::arange",
                                         "aten::linspace", "aten::triu",   "aten::tril",
                                         "aten::eye",      "aten::one_hot"};
+// Weights that follow from other weights alone: outside of training they stay the same.
+constexpr std::string_view kOfWeights[] = {"aten::_weight_norm", "aten::_weight_norm_interface",
+                                           "aten::norm_except_dim"};
 constexpr std::size_t kFewestProducts = 3, kFewestOfConstant = 3;
 constexpr double kLargeProduct = 30'000;  // ns; smaller ones are the rule's for batches
 
@@ -48,8 +59,11 @@ class Reuse {
     for (const Launches& run : walk_.runs()) {
       for (std::size_t i = 0; i < run.size(); ++i) table(run, i);
       products(run);
-      if (!walk_.trains()) bursts(run);  // gradients of layers follow one another
+      if (walk_.trains()) continue;
+      bursts(run);  // gradients of layers follow one another
+      for (const std::uint32_t one : run) weights(one);
     }
+    if (!weights_.empty()) add_weights();
     for (const auto& [key, found] : tables_) add_table(found);
     for (const auto& [row, found] : products_) add_product(row, found);
   }
@@ -124,6 +138,30 @@ class Reuse {
       found.work.push_back(run[at - 1]);
   }
 
+  void weights(std::uint32_t one) {
+    const Timeline& timeline = walk_.facts().profile->timeline;
+    const Op* op = outermost_op(timeline, walk_.at(one), kOfWeights);
+    if (op == nullptr || walk_.taken(one)) return;
+    walk_.take({&one, 1});
+    weights_.push_back(one);
+    if (host_.empty() || host_.back().begin != begin_of(*op)) host_.push_back(interval_of(*op));
+  }
+  void add_weights() {
+    const Facts& facts = walk_.facts();
+    Intervention out = from_remedy(kReuse, kNormalised);
+    remove_launches(walk_, weights_, {0.9, 1, 1}, out);
+    out.change.edits.emplace_back(edit::ScaleHost{{0.1, 0, 0}, host_, kNone});
+    for (const std::uint32_t one : weights_) name_kernel(walk_.stat(one), out);
+    out.evidence.push_back(
+        {"weights that are made of other weights, outside of training",
+         fmt::format("{}{}, {}",
+                     counted(in_one_unit(facts, static_cast<double>(weights_.size())), "launch"),
+                     a_unit(facts), short_ns(in_one_unit(facts, walk_.duration(weights_)))),
+         "timeline and ops of the host"});
+    out.assumptions.emplace_back("no step changes the weights");
+    out.confidence = "B";
+    advice_.interventions.push_back(std::move(out));
+  }
   // Equal products in a row, or each followed by one kernel that reads its result; none can read
   // another's.
   void products(const Launches& run) {
@@ -241,6 +279,8 @@ class Reuse {
 
   Walk& walk_;
   Advice& advice_;
+  Launches weights_;
+  std::vector<Interval> host_;
   std::map<std::vector<std::size_t>, Found> constants_;
   std::map<std::size_t, Found> tables_;
   std::map<std::size_t, Launches> products_;

@@ -145,5 +145,30 @@ TEST(Reuse, ALargeOperandThatNothingWritesIsPreparedOnce) {
   EXPECT_EQ(find(documents_prepared(divide, "M=262144,N=262144,K=256"), "reuse_result"), nullptr);
 }
 
+TEST(Reuse, WeightsThatAreNormalisedInEachStep) {
+  const auto advice_of = [](bool trains) {
+    return Program()
+        .steps(kSteps,
+               [&](Program& program) {
+                 for (int i = 0; i < 4; ++i) {
+                   program.within("aten::_weight_norm", [](Program& inner) {
+                     inner.kernel(advised_row("weight_norm_fwd_first_dim_kernel",
+                                              "aten::_weight_norm_interface", "", "f32"),
+                                  25'000);
+                   });
+                   program.kernel(product("M=4096,N=512,K=512"), 75'000);
+                 }
+                 if (trains) program.op("autograd::engine::evaluate_function: MmBackward0");
+               })
+        .advice();
+  };
+  const Advice advice = advice_of(false);
+  const Intervention* one = find(advice, "reuse_result");
+  ASSERT_NE(one, nullptr);
+  EXPECT_EQ(one->title, "Make the normalised weights once");
+  EXPECT_NEAR(one->saved_share.mid, 0.25, 0.02);
+  EXPECT_EQ(find(advice_of(true), "reuse_result"), nullptr);
+}
+
 }  // namespace
 }  // namespace purlin::analyze

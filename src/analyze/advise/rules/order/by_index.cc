@@ -160,14 +160,9 @@ class ByIndex {
   }
   void put(const Chain& chain, double roof_ns, Interval3 share, const char* assumes,
            const char* confidence, Intervention out) {
-    const auto after = [&](double of) {
-      return std::min(chain.each_ns(), std::max(kLeastLaunch, roof_ns / of));
-    };
-    become(walk_.facts(), chain, {after(share.low), after(share.mid), after(share.high)}, 1, out);
-    name_kernels(walk_.facts(), chain.rows, out);
-    out.assumptions.emplace_back(assumes);
-    out.confidence = confidence;
-    advice_.interventions.push_back(std::move(out));
+    const Interval3 after =
+        each_scenario([&](const auto& of) { return std::max(kLeastLaunch, roof_ns / of(share)); });
+    put_chain(walk_.facts(), chain, after, 1, assumes, confidence, std::move(out), advice_);
   }
 
   Walk& walk_;

@@ -45,9 +45,6 @@ constexpr std::string_view kSpreading[] = {"aten::expand", "aten::repeat", "aten
 constexpr std::string_view kScaling[] = {"aten::mul", "aten::div", "aten::copy_", "aten::clone"};
 constexpr std::string_view kLayers[] = {"aten::linear", "aten::addmm", "aten::_scaled_mm"};
 
-bool named_in(std::span<const std::string_view> names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
 bool resizes(const KernelStat& kernel) { return starts_with(kernel.op, "aten::upsample_"); }
 
 class Order {
@@ -74,12 +71,8 @@ class Order {
   }
 
  private:
-  // Whether two launches are of one op: the parts of a split product.
   bool same_op(std::uint32_t a, std::uint32_t b) const {
-    const std::uint32_t first = walk_.at(a).call, second = walk_.at(b).call;
-    return first < timeline_.calls.size() && second < timeline_.calls.size() &&
-           timeline_.calls[first].op != kNone &&
-           timeline_.calls[first].op == timeline_.calls[second].op;
+    return analyze::same_op(timeline_, walk_.at(a), walk_.at(b));
   }
 
   // FLOP of the other order; infinite where the second product cannot read the result of the first.
@@ -275,31 +268,12 @@ class Order {
         std::move(out));
   }
 
-  template <class Estimate>
-  static Interval3 each_scenario(const Estimate& estimate) {
-    const auto of = [&](Scenario scenario) {
-      return estimate([scenario](const Interval3& interval) { return at(interval, scenario); });
-    };
-    return {of(Scenario::kLow), of(Scenario::kMid), of(Scenario::kHigh)};
-  }
   const KernelStat& stat_of(std::uint32_t row) const {
     return walk_.facts().rows.kernels[walk_.facts().row_of[row]];
   }
   void put(const Chain& chain, Interval3 after, double launches, const char* assumes,
            const char* confidence, Intervention out) {
-    const Facts& facts = walk_.facts();
-    const double each = chain.each_ns();
-    after = {std::min(each, after.low), std::min(each, after.mid), std::min(each, after.high)};
-    become(facts, chain, after, launches, out);
-    name_kernels(facts, chain.rows, out);
-    out.evidence.push_back(
-        {"its time, and in the other order",
-         fmt::format("{}, {}; {} ({} to {})", counted(chain.count(), "time"), short_ns(each),
-                     short_ns(after.mid), short_ns(after.high), short_ns(after.low)),
-         "timeline and shape model"});
-    out.assumptions.emplace_back(assumes);
-    out.confidence = confidence;
-    advice_.interventions.push_back(std::move(out));
+    put_chain(walk_.facts(), chain, after, launches, assumes, confidence, std::move(out), advice_);
   }
 
   Walk& walk_;

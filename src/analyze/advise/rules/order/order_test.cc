@@ -6,14 +6,6 @@
 namespace purlin::analyze {
 namespace {
 
-// An op of known inputs around what it launches.
-template <class Body>
-void with_inputs(Program& program, const char* op, const char* shape, Body body) {
-  program.within(op, body);
-  TimelineBuilder& builder = program.builder();
-  builder.profile.timeline.ops.back().shape = builder.name(shape);
-}
-
 Advice chained(const char* op, const char* first, const char* second) {
   return Program()
       .steps(kSteps,
@@ -224,6 +216,39 @@ TEST(ReduceInBlocks, AtomicsOntoAFewPlaces) {
   // Many places; and as fast as its bytes.
   EXPECT_EQ(find(added_by_index("262144,4194304,4194304", 1'000'000), "reduce_in_blocks"), nullptr);
   EXPECT_EQ(find(added_by_index("1024,4194304,4194304", 30'000), "reduce_in_blocks"), nullptr);
+}
+
+// Two ops of linear algebra in a step, each with the factors of its matrix and what follows.
+Advice factorised(const char* second, const char* shape, int times = 1) {
+  const KernelRow factors = advised_row("void getrf_pivot<float>()", "aten::linalg_lu_factor_ex",
+                                        "", "f32"),
+                  rest = advised_row("void trsm_kernel<float>()", "aten::linalg_solve", "", "f32");
+  return Program()
+      .steps(kSteps,
+             [&](Program& program) {
+               for (int i = 0; i < times; ++i)
+                 for (const auto& [op, extents] :
+                      {std::pair{"aten::linalg_slogdet", "1024x1024"}, {second, shape}})
+                   with_inputs(program, op, extents, [&](Program& inner) {
+                     inner.kernel(factors, 100'000);
+                     inner.kernel(rest, 50'000);
+                   });
+             })
+      .advice();
+}
+
+TEST(ReuseResult, OneMatrixThatTwoOpsFactorise) {
+  const Advice advice = factorised("aten::linalg_solve", "1024x1024,1024x8");
+  const Intervention* one = find(advice, "reuse_result");
+  ASSERT_NE(one, nullptr);
+  EXPECT_EQ(one->title, "Factorise the matrix once");
+  EXPECT_NEAR(one->saved_share.mid, 0.9 / 3, 0.02);
+  EXPECT_GT(one->saved_share.high, 1.0 / 3 - 0.01);
+  // By ops of one name it is more doubtful: the low estimate is 0.
+  EXPECT_LE(share_of(factorised("aten::linalg_slogdet", "1024x1024"), "reuse_result").low, 0);
+  // Of another size, and as many as a batch.
+  EXPECT_EQ(find(factorised("aten::linalg_solve", "512x512,512x8"), "reuse_result"), nullptr);
+  EXPECT_EQ(find(factorised("aten::linalg_solve", "1024x1024,1024x8", 8), "reuse_result"), nullptr);
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 #include "analyze/advise/rules/pricing.h"
 #include "analyze/text/layout.h"
 #include "base/text.h"
-#include "model/device/gpu_table.h"
 #include "model/profile/copy_kind.h"
 
 #include <fmt/format.h>
@@ -74,23 +73,6 @@ class Atomics {
            copy_direction(facts_.profile->copies[copy.row].kind) == "d2h" &&
            kernel.row < facts_.row_of.size();
   }
-  static double threads_of(const KernelStat& kernel) {
-    const auto& block = kernel.launch.block;
-    return static_cast<double>(kernel.launch.blocks()) * static_cast<double>(block[0]) *
-           static_cast<double>(block[1]) * static_cast<double>(block[2]);
-  }
-  // Waves of blocks that a launch takes.
-  double waves_of(const KernelStat& kernel) const {
-    const auto blocks = static_cast<double>(kernel.launch.blocks());
-    for (const DeviceInfo& device : facts_.profile->environment.devices) {
-      if (device.name != kernel.device || units_of(device) <= 0) continue;
-      const double warps = std::ceil(threads_of(kernel) / std::max(1.0, blocks) / 32);
-      const double slots = 64 * kernel.roof.occupancy_theoretical;
-      if (warps <= 0 || slots <= 0) return 0;
-      return blocks / (std::max(1.0, std::floor(slots / warps)) * units_of(device));
-    }
-    return 0;
-  }
   // An own kernel, right after a fill of far fewer elements than it has threads, whose blocks take
   // far longer than to read what they may hold.
   bool sums_by_thread(std::uint32_t fill, std::uint32_t index) const {
@@ -99,13 +81,13 @@ class Atomics {
         kernel.registers > kFewRegisters ||
         walk_.stat(fill).name.full.find("FillFunctor") == std::string::npos)
       return false;
-    const double filled = walk_.touch(fill).n, waves = waves_of(kernel);
+    const double filled = walk_.touch(fill).n, waves = waves_of(facts_, kernel);
     return filled > 0 && threads_of(kernel) >= kThreadsForEach * filled && waves >= 1 &&
            kernel.duration.mean_ns() >= kLongWave * waves;
   }
   void judge_own(std::size_t row, double count) {
     const KernelStat& kernel = facts_.rows.kernels[row];
-    const double own = kernel.duration.mean_ns(), waves = waves_of(kernel);
+    const double own = kernel.duration.mean_ns(), waves = waves_of(facts_, kernel);
     if (in_one_unit(facts_, own * count) < kLeastReduction * facts_.unit.baseline_ns.mid) return;
     Intervention out = from_remedy(kBlocks);
     scale_row(facts_, row, {1, 0.5, std::min(0.5, kShortWave * waves / own)}, out);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Look-ups by index far below the bandwidth: neighbours in the result are not neighbours in the
 // source, so each access moves a sector for a few of its bytes.
+#include "analyze/advise/rules/op_facts.h"
 #include "analyze/advise/rules/playbook.h"
 #include "analyze/advise/rules/pricing.h"
 #include "analyze/text/layout.h"
@@ -96,8 +97,55 @@ void add_sparse(const Facts& facts, Advice& advice) {
   advice.interventions.push_back(std::move(out));
 }
 
+// Samples of a volume or picture at given points: each reads the corners around it, all channels.
+constexpr double kTimesSampled = 5;  // over reading the picture and the points once
+constexpr double kPointsInOrder = 8, kLikelyInOrder = 3;  // over the same, afterwards
+constexpr double kLongSample = 50'000;                    // ns
+constexpr RemedyCase kPoints = {
+    "Sample the points in an order in which neighbours are near", "days",
+    "sort the points by cell or along a space-filling curve (Morton) once, and undo it at the end|"
+    "channels last: one point's channels lie side by side|"
+    "a smaller or 16-bit volume that fits into the L2 cache",
+    "an order that is changed must be changed back where it matters"};
+
+void add_samples(Walk& walk, Advice& advice) {
+  const Facts& facts = walk.facts();
+  std::vector<bool> seen(facts.rows.kernels.size(), false);
+  for (const Launches& run : walk.runs())
+    for (const std::uint32_t one : run) {
+      const KernelStat& kernel = walk.stat(one);
+      const std::size_t row = facts.row_of[walk.at(one).row];
+      if (seen[row] || !starts_with(kernel.op, "aten::grid_sampler")) continue;
+      seen[row] = true;
+      const auto extents = input_extents(facts.profile->timeline, walk.at(one));
+      const double bandwidth = facts.bandwidth_of(kernel), ns = kernel.duration.mean_ns();
+      if (extents.size() < 2 || extents[0].size() < 4 || bandwidth <= 0 || ns < kLongSample)
+        continue;
+      const double size = std::max(2.0, bytes_per_element(kernel.dtype));
+      const double grid = elements_of(extents[1]);
+      const double points = grid / std::max(1.0, extents[1].back());
+      const double bytes = size * (elements_of(extents[0]) + grid + points * extents[0][1]);
+      const double left = bytes / bandwidth * 1e9 / ns;
+      if (left * kTimesSampled > 1) continue;
+      Intervention out = from_remedy(kGather, kPoints);
+      const auto factor = [&](double times) { return std::min(1.0, times * left); };
+      scale_row(facts, row, {factor(kPointsInOrder), factor(kLikelyInOrder), left}, out);
+      name_kernel(kernel, out);
+      out.evidence.push_back(
+          {short_label(kernel),
+           fmt::format("{} points of {}, {} each; reading all once takes {}", si(points, ""),
+                       format_bytes(size * elements_of(extents[0])), short_ns(ns),
+                       short_ns(left * ns)),
+           "shapes"});
+      out.assumptions.emplace_back("the points come in any order: that was not recorded");
+      out.confidence = "C";
+      advice.interventions.push_back(std::move(out));
+    }
+}
+
 void add_gathers(Walk& walk, Advice& advice) {
   add_sparse(walk.facts(), advice);
+  add_samples(walk, advice);
   const Facts& facts = walk.facts();
   Intervention out = from_remedy(kGather);
   for (std::size_t i = 0; i < facts.rows.kernels.size(); ++i) {

@@ -48,12 +48,6 @@ const DeviceInfo* device_of(const Facts& facts, const KernelStat& kernel) {
   return nullptr;
 }
 
-double threads_of(const KernelStat& kernel) {
-  const auto& block = kernel.launch.block;
-  return static_cast<double>(kernel.launch.blocks()) * static_cast<double>(block[0]) *
-         static_cast<double>(block[1]) * static_cast<double>(block[2]);
-}
-
 // Whether a known roof says that it does well in spite of its size.
 bool does_well(const KernelStat& kernel) { return kernel.roof.utilization >= 0.6; }
 

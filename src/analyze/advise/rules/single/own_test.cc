@@ -36,8 +36,50 @@ TEST(TuneKernel, ABlockOfOneWarpThatHoldsALongRow) {
   EXPECT_EQ(one->title, "Give each block more warps");
   EXPECT_NEAR(one->saved_share.mid, 0.35, 0.01);
   EXPECT_EQ(find(advice, "fewer_registers"), nullptr);
-  EXPECT_EQ(find(of(own(8192, 32, 64), 200'000), "tune_kernel"), nullptr);
-  EXPECT_EQ(find(of(own(8192, 256, 255), 200'000), "tune_kernel"), nullptr);
+  for (const KernelRow& other : {own(8192, 32, 64), own(8192, 256, 255)}) {
+    const Advice another = of(other, 200'000);
+    EXPECT_TRUE(find(another, "tune_kernel") == nullptr ||
+                find(another, "tune_kernel")->title != one->title);
+  }
+}
+
+// 65,536 blocks of 128 threads hold 1 GB in their registers: 0.2 ms at the bandwidth.
+TEST(TuneKernel, AnOwnKernelFarFromWhatItsRegistersHold) {
+  const Advice advice = of(own(65'536, 128, 30), 1'090'000);
+  const Intervention* one = find(advice, "tune_kernel");
+  ASSERT_NE(one, nullptr);
+  EXPECT_EQ(one->title, "Tune the own kernel: it moves little for its time");
+  EXPECT_NEAR(one->saved_share.mid, 0.5, 0.02);
+  EXPECT_EQ(one->confidence, "D");
+  EXPECT_EQ(find(of(own(65'536, 128, 30), 600'000), "tune_kernel"), nullptr);
+  KernelRow staged = own(65'536, 128, 30);
+  staged.launch.dynamic_shared_bytes = 96 << 10;
+  EXPECT_EQ(find(of(staged, 1'090'000), "tune_kernel"), nullptr);
+  // Of a library, of the framework, and one that takes a small part of the step.
+  KernelRow other = own(65'536, 128, 30);
+  other.name = "void thrust::some_kernel<int>(int)";
+  EXPECT_EQ(find(of(other, 1'090'000), "tune_kernel"), nullptr);
+  other.name = "orbits_kernel";
+  other.op = "aten::mul";
+  EXPECT_EQ(find(of(other, 1'090'000), "tune_kernel"), nullptr);
+  const Advice part =
+      Program()
+          .steps(kSteps,
+                 [&](Program& program) {
+                   program.kernel(own(65'536, 128, 30), 1'090'000);
+                   program.kernel(functor("Add", "n=1073741824,inputs=2"), 4'000'000);
+                 })
+          .advice();
+  EXPECT_EQ(find(part, "tune_kernel"), nullptr);
+}
+
+TEST(TuneKernel, BlocksThatEndAsSoonAsTheyBegin) {
+  const Advice advice = of(own(1'048'576, 256, 16), 790'000);
+  const Intervention* one = find(advice, "tune_kernel");
+  ASSERT_NE(one, nullptr);
+  EXPECT_EQ(one->title, "Give each block more work");
+  EXPECT_NEAR(one->saved_share.mid, 0.65, 0.02);
+  EXPECT_EQ(find(of(own(1'048'576, 256, 16), 2'400'000), "tune_kernel"), nullptr);
 }
 
 Advice filled(const char* count, double ns, std::uint32_t registers = 28) {
@@ -155,6 +197,29 @@ TEST(LocalGathers, OfASparseProduct) {
   EXPECT_EQ(find(sparse(name, 4'000), "local_gathers"), nullptr);
   EXPECT_EQ(find(sparse("void cusparse::vector_scale<float>()", 700'000), "local_gathers"),
             nullptr);
+}
+
+// Two million points in a volume of 268 MB: 68 us where each byte is read once.
+Advice sampled(double ns, const char* op = "aten::grid_sampler_3d") {
+  return Program()
+      .steps(kSteps,
+             [&](Program& program) {
+               with_inputs(program, op, "1x4x256x256x256,1x1x1x2097152x3", [&](Program& inner) {
+                 inner.kernel(advised_row("grid_sampler_3d_kernel<float, int>", op, "", "f32"), ns);
+               });
+             })
+      .advice();
+}
+
+TEST(LocalGathers, OfPointsThatSampleAVolume) {
+  const Advice advice = sampled(820'000);
+  const Intervention* one = find(advice, "local_gathers");
+  ASSERT_NE(one, nullptr);
+  EXPECT_EQ(one->title, "Sample the points in an order in which neighbours are near");
+  const double once = 4 * (4 * 16'777'216.0 + 3 * 2'097'152 + 4 * 2'097'152) / kBandwidth * 1e9;
+  EXPECT_NEAR(one->saved_share.mid, 1 - 3 * once / 820'000, 0.02);
+  EXPECT_EQ(find(sampled(250'000), "local_gathers"), nullptr);
+  EXPECT_EQ(find(sampled(820'000, "aten::upsample_trilinear3d"), "local_gathers"), nullptr);
 }
 
 }  // namespace
