@@ -2,7 +2,7 @@
 """@purlin.autotune(space=...): a Triton kernel's configs are searched, not listed.
 
 The search is that of `purlin tune`, through libpurlin: strategy `auto`, races, finals and a journal. The configs of
-the next runs compile on threads while earlier ones are timed. A config is out, without a launch, if it does not
+likely next runs compile on threads while earlier ones are timed. Each run is chosen by all results before it. A config is out, without a launch, if it does not
 compile, needs too much shared memory, spills heavily or breaks a limit. The budget does not count these. Others are
 verified against the default config. The search starts from results of the same kernel in the cache: of other shapes,
 dtypes and GPUs. It leaves its own there.
@@ -144,7 +144,8 @@ class SpaceAutotuner(Autotuner):
             run.close()
         self.purlin_search = {
             "space": tuner.space_size, "evaluations": tuner.evaluations, "best_ms": tuner.best_time_ms,
-            "default_ms": tuner.default_time_ms, "rejected": run.rejected, "verified": run.verified}
+            "default_ms": tuner.default_time_ms, "rejected": run.rejected, "verified": run.verified,
+            "compiled": len(run.compiling)}
         if desc is not None:
             try:
                 tuner.store(cache.directory, desc, run.verified)
@@ -164,7 +165,7 @@ class _Search:
         # Compiling threads hold the interpreter for this long before a measurement goes on.
         self._interval = sys.getswitchinterval()
         sys.setswitchinterval(min(self._interval, _SWITCH_S))
-        self._compiling = {}  # a config's text -> future of the compiled kernel
+        self.compiling = {}  # a config's text -> future of the compiled kernel
         self._tried = set()
         self._outputs = kernel._outputs(args, kwargs) if kernel._purlin.verify else None
         self._shared, self._device = _shared_memory(), torch.cuda.current_device()
@@ -206,18 +207,18 @@ class _Search:
 
     def _begin(self, values):
         text = repr(values)
-        if text not in self._compiling:
+        if text not in self.compiling:
             config = self._space.config(values)
             # The first compilation of a process also fills Triton's tables, which threads then only read.
-            if self._compiling:
-                self._compiling[text] = self._pool.submit(self._compile, config)
+            if self.compiling:
+                self.compiling[text] = self._pool.submit(self._compile, config)
             else:
-                self._compiling[text] = done = concurrent.futures.Future()
+                self.compiling[text] = done = concurrent.futures.Future()
                 try:
                     done.set_result(self._compile(config))
                 except Exception as problem:
                     done.set_exception(problem)
-        return self._compiling[text]
+        return self.compiling[text]
 
     def _compile(self, config):
         fn = self._kernel.fn
@@ -248,7 +249,14 @@ class _Search:
         return (_tuner.WRONG, reason) if reason else (_tuner.NO_LAUNCH, "out of resources")
 
     def _compiled(self, values):
-        compiled = self._begin(values).result()
+        future = self._begin(values)
+        if future.cancel():  # it waits behind configs that are only likely to be run
+            self.compiling[repr(values)] = future = concurrent.futures.Future()
+            try:
+                future.set_result(self._compile(self._space.config(values)))
+            except Exception as problem:
+                future.set_exception(problem)
+        compiled = future.result()
         return compiled.result() if hasattr(compiled, "result") else compiled
 
     def _usual_spills(self):

@@ -75,8 +75,9 @@ class SpaceTest(test_purlin.WithCache):
         self.assertLessEqual(search["best_ms"], 1.25)
         self.assertTrue(best.kwargs["FAST"])
         self.assertEqual(set(best.kwargs), {"BLOCK", "SPLIT", "FAST"})
-        # Each config is compiled once, and no more are compiled than are run.
-        self.assertLessEqual(len(made.compiled), 61)
+        # Each config is compiled once, and few are compiled that are not run.
+        self.assertLess(len(made.compiled), 120)
+        self.assertEqual(search["compiled"], len({repr(one) for one in made.compiled}))
         fresh, made = self.kernel()
         self.assertEqual(self.call(fresh).all_kwargs(), best.all_kwargs())
         self.assertEqual(len(made.launches), 1)
