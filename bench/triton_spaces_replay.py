@@ -58,7 +58,8 @@ def reported(time_ms, live, draw):
     for place in range(SAMPLES):
         factor = visit + draw.gauss(0, NOISE) + (FIRST if place == 0 else 0)
         found.append(time_ms * (factor + (draw.expovariate(1 / BY) if draw.random() < DISTURBED else 0)))
-    return found
+    middle = statistics.median(found)  # as purlin/triton_space.py
+    return sorted(found, key=lambda time_ms: abs(time_ms - middle))
 
 
 def search(work):

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """@purlin.autotune(space=...): a Triton kernel's configs are searched, not listed.
 
-The search is that of `purlin tune`, through libpurlin: strategy `auto`, races, finals and a journal. The configs of
-likely next runs compile on threads while earlier ones are timed. Each run is chosen by all results before it. A config is out, without a launch, if it does not
-compile, needs too much shared memory, spills heavily or breaks a limit. The budget does not count these. Others are
-verified against the default config. The search starts from results of the same kernel in the cache: of other shapes,
+The search is that of `purlin tune`, through libpurlin: strategy `auto`, races, finals and a journal. Configs
+that are likely to be next compile on threads while earlier ones are timed. Each run is chosen by all results before it.
+A config is out, without a launch, if it does not compile, needs too much shared memory, spills heavily or breaks a
+limit. The budget does not count these. Others are verified against the default config. The search starts from results of the same kernel in the cache: of other shapes,
 dtypes and GPUs. It leaves its own there.
 
 A process that is ended leaves a journal next to the cache (sessions/triton); the next process goes on with it.
@@ -12,6 +12,7 @@ Thread-safety and failure: as purlin.triton_autotune. An error of the default co
 """
 import concurrent.futures
 import os
+import statistics
 import sys
 import warnings
 
@@ -198,8 +199,8 @@ class _Search:
                     continue
                 self._tried.add(text)
             before = values
-            for time_ms in timed_out_of_cache(
-                    lambda: self._kernel._run_once(config, self._args, self._kwargs), _SAMPLES):
+            for time_ms in _middle_first(timed_out_of_cache(
+                    lambda: self._kernel._run_once(config, self._args, self._kwargs), _SAMPLES)):
                 tuner.report(max(time_ms, 1e-6))
                 values = tuner.next()
                 if tuner.over or values != before:
@@ -269,6 +270,12 @@ class _Search:
         if "illegal" in str(problem) or "misaligned" in str(problem):
             raise problem  # the context is lost
         return how, "%s: %s" % (type(problem).__name__, str(problem)[:500])
+
+
+def _middle_first(times):
+    """By their distance from the median: a race may end after one, and the first launch of a set is slower."""
+    middle = statistics.median(times)
+    return sorted(times, key=lambda time_ms: abs(time_ms - middle))
 
 
 def _loaded(compiled):
