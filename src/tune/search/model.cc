@@ -49,10 +49,12 @@ namespace {
 
 constexpr std::size_t kFirstModelled = 16;  // drawn where the budget does not say
 constexpr std::size_t kIdleExchange = 7;    // results without a gain before an exchange
-constexpr std::size_t kForeseen = 2;        // results before its turn, from which a step is likely
 constexpr std::size_t kBetweenMends = 2;    // other configs asked for, at least
-constexpr double kAsFast = 1.04;            // times the best: failed steps of such are mended
 constexpr double kGain = 0.998;             // a better config takes at most this share of the best
+// Failed steps are mended of configs that take at most this multiple of the best.
+constexpr double kAsFast = 1.04;
+// An exchange or a mend is likely by so many results before its turn.
+constexpr std::size_t kForeseen = 2;
 // Shares of the sources; what is left goes to single members' favourites.
 constexpr double kModelRandom = 0.03, kNear = 0.15, kMean = 0.3;
 // With counters: the share of the least bound, and among how many of those the mean expects most

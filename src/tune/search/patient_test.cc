@@ -32,8 +32,8 @@ class PatientSearch : public testing::Test {
   double time_of(std::size_t index) const {
     Assignment at(4);
     space_.assignment(index, at);
-    return std::exp(0.3 * std::abs(at[0] - 2.0) + 0.2 * std::abs(at[1] - 3.0) +
-                    0.01 * (4 - at[2]) + 0.1 * std::abs(at[3] - 2.0));
+    return std::exp(0.3 * std::abs(at[0] - 2.0) + 0.2 * std::abs(at[1] - 3.0) + 0.01 * (4 - at[2]) +
+                    0.1 * std::abs(at[3] - 2.0));
   }
   std::unique_ptr<Strategy> search(std::uint64_t seed, bool patient = true) const {
     StrategyRequest request{space_, seed, 60};

@@ -379,7 +379,7 @@ class TuningSession::Impl {
     }
   }
 
-  // What may be asked for next, while there is room beside what was asked for.
+  // Names what may be asked for next.
   void guess() {
     for (const std::size_t index : strategy_.likely(std::min(traits_.lookahead, kGuesses)))
       if (Config config = space_.config(index);
