@@ -7,16 +7,26 @@
 The records are those of bench/gpu/triton_spaces.py. Each strategy searches each space with many seeds through
 libpurlin's tuner, as @purlin.autotune does: one report of a config's recorded time, until the budget is used up.
 Where the record has the compiler's facts, configs that spill heavily are out, as there. `found` is the time of the
-fastest config over the time of the search's. `tried` is how many configs were asked for, those that were out included.
+fastest config over the time of the search's. `tried` is how many configs were asked for, those that were out included,
+and `built` how many were compiled.
+
+With --live, times are reported as on a GPU: five samples at once, the first of them slower, and all with the noise that
+the log of 16 searches of matmul on an H200 shows (triton_spaces_h100.md).
 """
 import argparse
 import itertools
 import json
+import multiprocessing
+import random
 import statistics
 import sys
 
 from purlin._tuner import NO_LAUNCH, UNFIT, Tuner
 
+# Of one sample and of a config's every sample (standard deviations), and by how much the first is slower.
+NOISE, VISIT, FIRST = 0.003, 0.003, 0.008
+DISTURBED, BY = 0.02, 0.03  # the share of samples that are disturbed, and by how much in the mean
+SAMPLES = 5
 HEAVY_SPILLS = 64  # of purlin/triton_space.py, which needs PyTorch
 
 
@@ -40,22 +50,39 @@ def heavy_of(row):
     return {text for text, count in spills.items() if count > usual + HEAVY_SPILLS}
 
 
-def search(row, table, heavy, strategy, seed, budget, lookahead):
-    """The time of the config found, and how many were asked for."""
-    tuner = Tuner("kernel", "triton", row["parameters"], row["default"], row["constraints"], budget=str(budget),
-                  seed=seed, strategy=strategy, lookahead=lookahead)
+def reported(time_ms, live, draw):
+    """The samples of one set."""
+    if not live:
+        return [time_ms] * SAMPLES
+    visit, found = draw.gauss(1, VISIT), []
+    for place in range(SAMPLES):
+        factor = visit + draw.gauss(0, NOISE) + (FIRST if place == 0 else 0)
+        found.append(time_ms * (factor + (draw.expovariate(1 / BY) if draw.random() < DISTURBED else 0)))
+    middle = statistics.median(found)  # as purlin/triton_space.py
+    return sorted(found, key=lambda time_ms: abs(time_ms - middle))
+
+
+def search(work):
+    """The time of the config found, how many were asked for, and how many compiled."""
+    row, table, heavy, strategy, seed, options = work
+    tuner = Tuner("kernel", "triton", row["parameters"], row["default"], row["constraints"],
+                  budget=str(options.budget), seed=seed, strategy=strategy, lookahead=options.lookahead)
     tuner.start()
-    while True:
-        config = tuner.next()
-        if tuner.over:
-            return table[repr(tuner.best)], tuner.evaluations
-        time_ms = table[repr(config)]
-        if repr(config) in heavy:
-            tuner.reject(UNFIT, "it spills")
-        elif time_ms is None:
-            tuner.reject(NO_LAUNCH, "out of resources")
-        else:
+    draw, built, config = random.Random(seed), set(), tuner.next()
+    while not tuner.over:
+        text = repr(config)
+        built.add(text)
+        built.update(repr(one) for one in tuner.announced())
+        if text in heavy or table[text] is None:
+            tuner.reject(*(UNFIT, "it spills") if text in heavy else (NO_LAUNCH, "out of resources"))
+            config = tuner.next()
+            continue
+        for time_ms in reported(table[text], options.live, draw):
             tuner.report(time_ms)
+            config = tuner.next()
+            if tuner.over or repr(config) != text:
+                break
+    return table[repr(tuner.best)], tuner.evaluations, len(built)
 
 
 def main():
@@ -65,22 +92,28 @@ def main():
     parser.add_argument("--seeds", type=int, default=25)
     parser.add_argument("--budget", type=int, default=60)
     parser.add_argument("--lookahead", type=int, default=16)
+    parser.add_argument("--live", action="store_true")
+    parser.add_argument("--only", default="", help="kernels, with commas")
     parser.add_argument("--first-seed", type=int, default=1)
     options = parser.parse_args()
-    print("%-10s %7s %-10s %6s %7s %6s %6s   found 0.97" % (
-        "kernel", "configs", "strategy", "mean", "median", "least", "tried"))
+    print("%-10s %7s %-10s %6s %7s %6s %6s %6s   found 0.97" % (
+        "kernel", "configs", "strategy", "mean", "median", "least", "tried", "built"))
     for path in options.records:
         with open(path) as file:
             rows = [json.loads(line) for line in file]
+        only = options.only.split(",") if options.only else [row["kernel"] for row in rows]
+        rows = [row for row in rows if "times_ms" in row and row["kernel"] in only]
         for row, strategy in itertools.product(rows, options.strategies.split(",")):
             table, heavy = table_of(row), heavy_of(row)
             best = min(time_ms for time_ms in table.values() if time_ms is not None)
-            runs = [search(row, table, heavy, strategy, seed, options.budget, options.lookahead)
-                    for seed in range(options.first_seed, options.first_seed + options.seeds)]
-            found = [best / time_ms for time_ms, _ in runs]
-            print("%-10s %7d %-10s %6.3f %7.3f %6.3f %6.1f   %d of %d" % (
+            with multiprocessing.Pool() as pool:
+                runs = pool.map(search, [(row, table, heavy, strategy, seed, options) for seed in range(
+                    options.first_seed, options.first_seed + options.seeds)])
+            found = [best / time_ms for time_ms, _, _ in runs]
+            print("%-10s %7d %-10s %6.3f %7.3f %6.3f %6.1f %6.1f   %d of %d" % (
                 row["kernel"], len(table), strategy, statistics.mean(found), statistics.median(found), min(found),
-                statistics.mean(tried for _, tried in runs), sum(one >= 0.97 for one in found), len(found)),
+                statistics.mean(tried for _, tried, _ in runs), statistics.mean(built for *_, built in runs),
+                sum(one >= 0.97 for one in found), len(found)),
                 flush=True)
 
 

@@ -80,6 +80,7 @@ def main():
     parser.add_argument("--kernels", default="matmul,attention,layernorm,grouped")
     parser.add_argument("--budget", type=int, default=60)
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=400)
     parser.add_argument("--no-exhaustive", action="store_true")
     parser.add_argument("--record")
@@ -90,7 +91,8 @@ def main():
         if time.time() - start > options.seconds:
             print("out of time before", name)
             break
-        row = measure(name, options.budget, options.seeds, not options.no_exhaustive, options.record)
+        seeds = range(options.first_seed, options.first_seed + options.seeds)
+        row = measure(name, options.budget, seeds, not options.no_exhaustive, options.record)
         with open(options.output, "a") as file:
             file.write(json.dumps(row, separators=(",", ":")) + "\n")
         print(json.dumps({k: v for k, v in row.items() if k not in OF_EACH + ("parameters",)}), flush=True)
@@ -126,7 +128,7 @@ def measure(name, budget, seeds, exhaustive, record):
            "gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "triton": triton.__version__}
 
     row["searches"], found = [], []
-    for seed in range(1, seeds + 1):
+    for seed in seeds:
         tuned = purlin.autotune(
             key=case.KEY, space=case.SPACE, constraints=case.CONSTRAINTS, default=case.DEFAULT, budget=budget,
             seed=seed, cache=os.path.join(folder, "cache-%d" % seed))(case.kernel)
@@ -156,7 +158,7 @@ def measure(name, budget, seeds, exhaustive, record):
         times = measure_whole(row, name, case, tuned._purlin.space, launch, os.path.join(folder, "whole"))
 
     finalists = {"list": by_list, "default": dict(case.DEFAULT)}
-    finalists.update(("seed %d" % (place + 1), values) for place, values in enumerate(found))
+    finalists.update(("seed %d" % seed, values) for seed, values in zip(seeds, found))
     finalists.update(("best %d" % place, everything[index]) for place, (_, index) in enumerate(times[:10]))
     samples = {label: [] for label in finalists}
     for _ in range(6):
@@ -164,8 +166,8 @@ def measure(name, budget, seeds, exhaustive, record):
             samples[label] += timed_out_of_cache(lambda: launch(config), 5)
     medians = {label: statistics.median(one) for label, one in samples.items()}
     best = min(medians.values())
-    of_seeds = [medians["seed %d" % (place + 1)] for place in range(seeds)]
-    row.update(best_ms=best, purlin_ms=of_seeds, list_ms=medians["list"], default_ms=medians["default"],
+    of_seeds = [medians["seed %d" % seed] for seed in seeds]
+    row.update(best_ms=best, purlin_ms=of_seeds, list_ms=medians["list"], default_ms=medians["default"], first_seed=seeds[0],
                found=[round(best / one, 4) for one in of_seeds], found_by_list=round(best / medians["list"], 4),
                configs=found, best_config=finalists[min(medians, key=medians.get)])
     return row

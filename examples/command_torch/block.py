@@ -9,6 +9,7 @@ if the outputs agree with eager mode.
 import argparse
 import os
 import sys
+import time
 
 import torch
 import torch._inductor
@@ -25,6 +26,20 @@ class Block(torch.nn.Module):
     def forward(self, x):
         y = self.norm(x)
         return x + self.down(torch.nn.functional.gelu(self.gate(y), approximate="tanh") * self.up(y))
+
+
+def timed(run, x, device):
+    """Milliseconds of one pass."""
+    if device != "cuda":
+        start = time.perf_counter()
+        run(x)
+        return 1e3 * (time.perf_counter() - start)
+    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    start.record()
+    run(x)
+    end.record()
+    end.synchronize()
+    return start.elapsed_time(end)
 
 
 def main():
@@ -56,20 +71,7 @@ def main():
             expected = block(x)
             error = (result.float() - expected.float()).abs().max().item()
             return 0 if error <= 0.05 * expected.float().abs().max().item() else 1
-        times = []
-        for _ in range(30):
-            if device == "cuda":
-                start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-                start.record()
-                run(x)
-                end.record()
-                end.synchronize()
-                times.append(start.elapsed_time(end))
-            else:
-                import time
-                start = time.perf_counter()
-                run(x)
-                times.append(1e3 * (time.perf_counter() - start))
+        times = [timed(run, x, device) for _ in range(30)]
     print("time: %.5f ms" % sorted(times)[len(times) // 2])
     sys.stdout.flush()
     os._exit(0)  # spares the compiler's worker processes their orderly end

@@ -99,7 +99,8 @@ PURLIN_API purlin_status purlin_tuner_start(purlin_tuner* tuner);
 /* The config of the program's next run: a candidate while there is budget, the best one then. It
  * lives until the run is reported or rejected, or the tuner closed. */
 PURLIN_API purlin_status purlin_tuner_next(purlin_tuner* tuner, const purlin_config** config);
-/* A config that will be run soon and is worth compiling now; each is named once. *config is NULL
+/* A config that is likely to be run soon and is worth compiling now; each is named once. Some are
+ * not run, because later results speak for others. *config is NULL
  * when there is none; it lives until the next call of this function. To be asked after
  * purlin_tuner_next, until it is NULL. Since version 8. */
 PURLIN_API purlin_status purlin_tuner_announced(purlin_tuner* tuner, const purlin_config** config);

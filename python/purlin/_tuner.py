@@ -67,7 +67,7 @@ class Tuner:
         return self._read(config)
 
     def announced(self):
-        """Configs of later runs, each once."""
+        """Configs of likely later runs, each once."""
         config, found = ctypes.c_void_p(), []
         while True:
             self._call("announced", ctypes.byref(config))

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """@purlin.autotune(space=...): a Triton kernel's configs are searched, not listed.
 
-The search is that of `purlin tune`, through libpurlin: strategy `auto`, races, finals and a journal. The configs of
-the next runs compile on threads while earlier ones are timed. A config is out, without a launch, if it does not
-compile, needs too much shared memory, spills heavily or breaks a limit. The budget does not count these. Others are
-verified against the default config. The search starts from results of the same kernel in the cache: of other shapes,
+The search is that of `purlin tune`, through libpurlin: strategy `auto`, races, finals and a journal. Configs
+that are likely to be next compile on threads while earlier ones are timed. Each run is chosen by all results before it.
+A config is out, without a launch, if it does not compile, needs too much shared memory, spills heavily or breaks a
+limit. The budget does not count these. Others are verified against the default config. The search starts from results of the same kernel in the cache: of other shapes,
 dtypes and GPUs. It leaves its own there.
 
 A process that is ended leaves a journal next to the cache (sessions/triton); the next process goes on with it.
@@ -12,6 +12,7 @@ Thread-safety and failure: as purlin.triton_autotune. An error of the default co
 """
 import concurrent.futures
 import os
+import statistics
 import sys
 import warnings
 
@@ -144,7 +145,8 @@ class SpaceAutotuner(Autotuner):
             run.close()
         self.purlin_search = {
             "space": tuner.space_size, "evaluations": tuner.evaluations, "best_ms": tuner.best_time_ms,
-            "default_ms": tuner.default_time_ms, "rejected": run.rejected, "verified": run.verified}
+            "default_ms": tuner.default_time_ms, "rejected": run.rejected, "verified": run.verified,
+            "compiled": len(run.compiling)}
         if desc is not None:
             try:
                 tuner.store(cache.directory, desc, run.verified)
@@ -164,7 +166,7 @@ class _Search:
         # Compiling threads hold the interpreter for this long before a measurement goes on.
         self._interval = sys.getswitchinterval()
         sys.setswitchinterval(min(self._interval, _SWITCH_S))
-        self._compiling = {}  # a config's text -> future of the compiled kernel
+        self.compiling = {}  # a config's text -> future of the compiled kernel
         self._tried = set()
         self._outputs = kernel._outputs(args, kwargs) if kernel._purlin.verify else None
         self._shared, self._device = _shared_memory(), torch.cuda.current_device()
@@ -197,8 +199,8 @@ class _Search:
                     continue
                 self._tried.add(text)
             before = values
-            for time_ms in timed_out_of_cache(
-                    lambda: self._kernel._run_once(config, self._args, self._kwargs), _SAMPLES):
+            for time_ms in _middle_first(timed_out_of_cache(
+                    lambda: self._kernel._run_once(config, self._args, self._kwargs), _SAMPLES)):
                 tuner.report(max(time_ms, 1e-6))
                 values = tuner.next()
                 if tuner.over or values != before:
@@ -206,18 +208,18 @@ class _Search:
 
     def _begin(self, values):
         text = repr(values)
-        if text not in self._compiling:
+        if text not in self.compiling:
             config = self._space.config(values)
             # The first compilation of a process also fills Triton's tables, which threads then only read.
-            if self._compiling:
-                self._compiling[text] = self._pool.submit(self._compile, config)
+            if self.compiling:
+                self.compiling[text] = self._pool.submit(self._compile, config)
             else:
-                self._compiling[text] = done = concurrent.futures.Future()
+                self.compiling[text] = done = concurrent.futures.Future()
                 try:
                     done.set_result(self._compile(config))
                 except Exception as problem:
                     done.set_exception(problem)
-        return self._compiling[text]
+        return self.compiling[text]
 
     def _compile(self, config):
         fn = self._kernel.fn
@@ -248,7 +250,14 @@ class _Search:
         return (_tuner.WRONG, reason) if reason else (_tuner.NO_LAUNCH, "out of resources")
 
     def _compiled(self, values):
-        compiled = self._begin(values).result()
+        future = self._begin(values)
+        if future.cancel():  # it waits behind configs that are only likely to be run
+            self.compiling[repr(values)] = future = concurrent.futures.Future()
+            try:
+                future.set_result(self._compile(self._space.config(values)))
+            except Exception as problem:
+                future.set_exception(problem)
+        compiled = future.result()
         return compiled.result() if hasattr(compiled, "result") else compiled
 
     def _usual_spills(self):
@@ -261,6 +270,12 @@ class _Search:
         if "illegal" in str(problem) or "misaligned" in str(problem):
             raise problem  # the context is lost
         return how, "%s: %s" % (type(problem).__name__, str(problem)[:500])
+
+
+def _middle_first(times):
+    """By their distance from the median: a race may end after one, and the first launch of a set is slower."""
+    middle = statistics.median(times)
+    return sorted(times, key=lambda time_ms: abs(time_ms - middle))
 
 
 def _loaded(compiled):

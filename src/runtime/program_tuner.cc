@@ -139,6 +139,7 @@ Status ProgramTuner::start() {
   PURLIN_ASSIGN(std::vector<tune::PriorRun> priors, find_priors());
   tune::StrategyRequest request{*space_, options_.seed, session_options_.budget.evaluations,
                                 session_options_.budget.seconds, std::move(priors)};
+  request.patient = true;
   PURLIN_ASSIGN(strategy_, tune::make_strategy(options_.strategy, request));
   if (!options_.session.empty()) {
     FieldHasher hasher;
@@ -163,6 +164,7 @@ Status ProgramTuner::start() {
   best_ = *session_options_.default_config;
   tune::SessionTraits traits;
   traits.lookahead = std::max<std::size_t>(options_.lookahead, 1);
+  traits.guesses = options_.lookahead > 0;
   session_ = std::make_unique<tune::TuningSession>(
       *space_, *strategy_, journal_ ? &*journal_ : nullptr, session_options_, traits, clock_);
   return Status::ok();

@@ -64,9 +64,10 @@ if python3 -c 'import torch' 2>/dev/null; then
     python3 "$here/cublaslt_torch.py" ask &&
       "$purlin" backlog &&
       timeout 120 "$purlin" tune --backlog 4 --device cuda:0 --budget 30 --seed 2 &&
-      python3 "$here/cublaslt_torch.py" served
+      python3 "$here/cublaslt_torch.py" served &&
+      timeout 60 python3 "$here/cublaslt_torch.py" shadow
   } >"$out/torch.log" 2>&1 || { failed=1; tail -15 "$out/torch.log"; }
-  grep -E "launch|served|gradient|graph" "$out/torch.log" || true
+  grep -E "launch|shadow,|served|gradient|graph" "$out/torch.log" || true
 else
   echo "PyTorch is missing: purlin.torch not tried"
 fi

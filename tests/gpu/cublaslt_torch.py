@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cublaslt_torch.py ask|served: purlin.torch in a real PyTorch. `ask` leaves misses; after they were tuned, `served`
-checks results, gradients, CUDA graphs and what a launch costs the host (also to $OUT/purlin_torch.json)."""
+"""cublaslt_torch.py ask|served|shadow: purlin.torch in a real PyTorch. `ask` leaves misses; after they were tuned,
+`served` checks results, gradients, CUDA graphs and what a launch costs the host (also to $OUT/purlin_torch.json).
+`shadow`: a tuned product that is made slow is demoted on live launches, and results stay right."""
 import json
 import os
 import sys
 import time
+import warnings
 
 import torch
 
@@ -63,8 +65,42 @@ def per_call_us(call, calls=300):
     return best * 1e6
 
 
+def shadow(x, layer):
+    ours.configure(shadow=10)
+    label, run, slow = "M=%d,N=%d,K=%d" % (M, N, K), ours._Prepared.run, [0]
+
+    def slowed(*arguments):
+        out = run(*arguments)
+        torch.cuda._sleep(slow[0])
+        return out
+
+    def launches(count):
+        for turn in range(count):
+            got = ours.linear(x, layer.weight, layer.bias)
+            if turn % 100 == 0:
+                close(got, wanted, "shadowed, turn %d" % turn)
+        torch.cuda.synchronize()
+        return [line for line in ours.log() if label in line]
+
+    ours._Prepared.run = slowed
+    with torch.no_grad(), warnings.catch_warnings(record=True):
+        warnings.simplefilter("always")
+        wanted = torch.nn.functional.linear(x, layer.weight, layer.bias)
+        print("shadow, as tuned:", launches(2000))
+        if any("demoted" in line for line in ours.log()):
+            print("shadow: the tuned algorithm lost by itself")
+            return
+        slow[0] = 200_000  # cycles: some 0.1 ms
+        lines = launches(2000)
+        print("shadow, made slow:", lines)
+        assert any("demoted" in line for line in lines), lines
+
+
 def main():
     x, layer = made()
+    if sys.argv[1] == "shadow":
+        shadow(x, layer)
+        return
     x.requires_grad = True
     if sys.argv[1] == "ask":
         for _ in range(50):

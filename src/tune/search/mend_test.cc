@@ -74,51 +74,69 @@ TEST_F(MendTest, OnceAndAgainWhileTheMendFails) {
 
 // As in a product on tensor cores: smaller tiles are slower, and as fast with either number of
 // warps. The largest tile fails with the fewer.
-TEST(Mend, ASearchOfFewEvaluationsMendsWhatFailedNextToTheBest) {
-  PublishedSpace made{"product"};
-  made.knob("BM", {32, 64, 128, 256})
-      .knob("BN", {32, 64, 128, 256})
-      .knob("GROUP", {1, 2, 4, 8, 16})
-      .knob("WARPS", {4, 8})
-      .knob("STAGES", {2, 3, 4, 5});
-  const Space space = mended_space(made);
-  const auto index_of = [&](const std::string& config) {
-    for (std::size_t index = 0; index < space.size(); ++index)
-      if (space.config(index).text() == config) return index;
+class MendingSearch : public testing::Test {
+ protected:
+  static Space product() {
+    PublishedSpace made{"product"};
+    made.knob("BM", {32, 64, 128, 256})
+        .knob("BN", {32, 64, 128, 256})
+        .knob("GROUP", {1, 2, 4, 8, 16})
+        .knob("WARPS", {4, 8})
+        .knob("STAGES", {2, 3, 4, 5});
+    return mended_space(made);
+  }
+  std::size_t index_of(const std::string& config) const {
+    for (std::size_t index = 0; index < space_.size(); ++index)
+      if (space_.config(index).text() == config) return index;
     ADD_FAILURE() << config;
-    return space.size();
-  };
-  const auto log2 = [&](std::size_t index, const char* name) {
-    return std::log2(static_cast<double>(std::get<std::int64_t>(*space.config(index).find(name))));
-  };
-  const auto time = [&](std::size_t index) -> std::optional<double> {
+    return space_.size();
+  }
+  double log2(std::size_t index, const char* name) const {
+    return std::log2(static_cast<double>(std::get<std::int64_t>(*space_.config(index).find(name))));
+  }
+  std::optional<double> time(std::size_t index) const {
     const double area = log2(index, "BM") + log2(index, "BN");
     if (area - log2(index, "WARPS") > 12.5) return std::nullopt;  // registers
     return std::exp(0.4 * (16 - area) + 0.01 * (4 - log2(index, "GROUP")) +
                     0.1 * std::abs(log2(index, "STAGES") - 2));
-  };
-  const std::size_t best = index_of("BM=128 BN=128 GROUP=16 WARPS=4 STAGES=4");
-  const std::size_t failed = index_of("BM=128 BN=256 GROUP=16 WARPS=4 STAGES=4");
-  int mended = 0;
-  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
-    const auto strategy = make_strategy("auto", {space, seed, 60, 0, {}, 60}).value();
-    Random random(seed);
-    for (const std::size_t index : space.sample(16, random))
-      if (time(index).value_or(9) > *time(best)) strategy->tell(index, {time(index), 1});
-    strategy->tell(best, {time(best), 1});
-    strategy->tell(failed, {time(failed), 1});
-    Mend mend(space);
-    mend.add(failed, false);
-    const std::vector<Mend::Way> ways = mend.of(best);
-    bool asked = false;
-    for (int i = 0; i < 3; ++i) {
-      const std::size_t index = strategy->ask().value();
-      asked |= std::any_of(ways.begin(), ways.end(),
-                           [&](const Mend::Way& way) { return way.index == index; });
-    }
-    mended += asked;
   }
-  EXPECT_GE(mended, 9);  // without mends: 0
+  // Of ten searches, those that mend the failed step of `near`, a config that is not the best.
+  int mended(std::size_t best, std::size_t near, std::size_t failed) const {
+    int found = 0;
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+      const auto strategy = make_strategy("auto", {space_, seed, 60, 0, {}, 60}).value();
+      Random random(seed);
+      for (const std::size_t index : space_.sample(16, random))
+        if (time(index).value_or(9) > *time(near)) strategy->tell(index, {time(index), 1});
+      for (const std::size_t index : {near, best, failed}) strategy->tell(index, {time(index), 1});
+      Mend mend(space_);
+      mend.add(failed, false);
+      const std::vector<Mend::Way> ways = mend.of(near);
+      bool asked = false;
+      for (int i = 0; i < 3; ++i) {
+        const std::size_t index = strategy->ask().value();
+        asked |= std::any_of(ways.begin(), ways.end(),
+                             [&](const Mend::Way& way) { return way.index == index; });
+      }
+      found += asked;
+    }
+    return found;
+  }
+
+  Space space_ = product();
+};
+
+TEST_F(MendingSearch, OfFewEvaluationsMendsWhatFailedNextToTheBest) {
+  const std::size_t best = index_of("BM=128 BN=128 GROUP=16 WARPS=4 STAGES=4");
+  EXPECT_GE(mended(best, best, index_of("BM=128 BN=256 GROUP=16 WARPS=4 STAGES=4")), 9);
+}
+
+// GROUP matters little, and chance decides with which value a tile fails.
+TEST_F(MendingSearch, MendsWhatFailedNextToAConfigThatIsAsGood) {
+  EXPECT_GE(mended(index_of("BM=128 BN=128 GROUP=16 WARPS=4 STAGES=4"),
+                   index_of("BM=128 BN=128 GROUP=4 WARPS=4 STAGES=4"),
+                   index_of("BM=128 BN=256 GROUP=4 WARPS=4 STAGES=4")),
+            9);
 }
 
 }  // namespace

@@ -40,7 +40,9 @@
 #include <deque>
 #include <limits>
 #include <numeric>
+#include <set>
 #include <unordered_set>
+#include <utility>
 
 namespace purlin::tune {
 namespace {
@@ -49,6 +51,10 @@ constexpr std::size_t kFirstModelled = 16;  // drawn where the budget does not s
 constexpr std::size_t kIdleExchange = 7;    // results without a gain before an exchange
 constexpr std::size_t kBetweenMends = 2;    // other configs asked for, at least
 constexpr double kGain = 0.998;             // a better config takes at most this share of the best
+// Failed steps are mended of configs that take at most this multiple of the best.
+constexpr double kAsFast = 1.04;
+// An exchange or a mend is likely by so many results before its turn.
+constexpr std::size_t kForeseen = 2;
 // Shares of the sources; what is left goes to single members' favourites.
 constexpr double kModelRandom = 0.03, kNear = 0.15, kMean = 0.3;
 // With counters: the share of the least bound, and among how many of those the mean expects most
@@ -83,7 +89,8 @@ class ModelSearch : public Strategy {
         counters_(counters),
         budget_(static_cast<double>(request.evaluations)),
         budget_s_(request.seconds),
-        drawn_(request.drawn) {
+        drawn_(request.drawn),
+        patient_(request.patient) {
     if (space_.index_count() > kListed) return;
     for (std::size_t index = 0; index < space_.index_count(); ++index)
       if (space_.valid(index)) pool_.push_back(index);
@@ -94,6 +101,64 @@ class ModelSearch : public Strategy {
   std::string_view name() const override { return counters_ ? "counters" : "model"; }
 
   std::optional<std::size_t> ask() override {
+    const bool chance = too_short_for_model() || drawn_ < first();
+    if (patient_ && smooth_ && !chance && !outstanding_.empty()) return std::nullopt;
+    const std::optional<std::size_t> index = choose();
+    if (patient_ && index) outstanding_.insert(*index);
+    return index;
+  }
+
+  std::vector<std::size_t> likely(std::size_t count) override {
+    std::vector<std::size_t> found;
+    if (!smooth_ || !best_ || too_short_for_model() || drawn_ < first()) return found;
+    const auto add = [&](std::size_t index) {
+      if (found.size() < count && !ledger_.knows(index)) found.push_back(index);
+    };
+    if (since_mend_ + kForeseen > kBetweenMends)
+      if (const auto index = smooth_->favourite(indices_of(ways_to_mend()))) add(*index);
+    if (idle_ + kForeseen >= kIdleExchange)
+      for (const std::size_t index : exchange_.of(*best_)) add(index);
+    for (const std::size_t index : smooth_->likely(count - found.size()))
+      if (std::find(found.begin(), found.end(), index) == found.end()) add(index);
+    return found;
+  }
+
+  double count_within(std::size_t index) const override {
+    if (!counters_) return 0;
+    const bool expensive = counting_s_ > kCountShare * (measuring_s_ + counting_s_);
+    if (profiled_ >= kMinProfiled && expensive) return 1;  // a new best, of which there are few
+    if (profiled_ < kProfiled && (profiled_ < kMinProfiled || chance_.count(index) > 0))
+      return std::numeric_limits<double>::infinity();
+    return kClose;
+  }
+
+  void tell(std::size_t index, const Outcome& outcome) override {
+    ledger_.take(index);
+    outstanding_.erase(index);
+    static const std::map<std::string, double> kNone;
+    const bool profiled = counters_ && outcome.evaluation != nullptr;
+    ensemble_.add(index, outcome.time_ms, profiled ? outcome.evaluation->counters : kNone);
+    screen_.add(index, outcome.time_ms);
+    excursions_.add(index, outcome.time_ms);
+    mend_.add(index, outcome.time_ms.has_value());
+    if (outcome.time_ms) fast_.emplace(*outcome.time_ms, index);
+    if (smooth_) smooth_->add(index, outcome.time_ms);
+    ++idle_;
+    cost_s_ += outcome.cost_s;
+    if (profiled) {
+      // Compiling runs in parallel and is not counted.
+      measuring_s_ += outcome.evaluation->verify_s + outcome.evaluation->measure_s;
+      counting_s_ += outcome.evaluation->counters_s;
+      profiled_ += outcome.evaluation->counters_s > 0;
+    }
+    if (!outcome.time_ms || (best_ && *outcome.time_ms >= best_ms_)) return;
+    if (!best_ || *outcome.time_ms < kGain * best_ms_) idle_ = 0;
+    best_ = index;
+    best_ms_ = *outcome.time_ms;
+  }
+
+ private:
+  std::optional<std::size_t> choose() {
     if (too_short_for_model()) return draw_screened();
     if (drawn_ < first()) return draw();
     if (ensemble_.worked() < 2 || random_.uniform() < kModelRandom) return draw();
@@ -114,49 +179,30 @@ class ModelSearch : public Strategy {
     return draw();
   }
 
-  double count_within(std::size_t index) const override {
-    if (!counters_) return 0;
-    const bool expensive = counting_s_ > kCountShare * (measuring_s_ + counting_s_);
-    if (profiled_ >= kMinProfiled && expensive) return 1;  // a new best, of which there are few
-    if (profiled_ < kProfiled && (profiled_ < kMinProfiled || chance_.count(index) > 0))
-      return std::numeric_limits<double>::infinity();
-    return kClose;
-  }
-
-  void tell(std::size_t index, const Outcome& outcome) override {
-    ledger_.take(index);
-    static const std::map<std::string, double> kNone;
-    const bool profiled = counters_ && outcome.evaluation != nullptr;
-    ensemble_.add(index, outcome.time_ms, profiled ? outcome.evaluation->counters : kNone);
-    screen_.add(index, outcome.time_ms);
-    excursions_.add(index, outcome.time_ms);
-    mend_.add(index, outcome.time_ms.has_value());
-    if (smooth_) smooth_->add(index, outcome.time_ms);
-    ++idle_;
-    cost_s_ += outcome.cost_s;
-    if (profiled) {
-      // Compiling runs in parallel and is not counted.
-      measuring_s_ += outcome.evaluation->verify_s + outcome.evaluation->measure_s;
-      counting_s_ += outcome.evaluation->counters_s;
-      profiled_ += outcome.evaluation->counters_s > 0;
-    }
-    if (!outcome.time_ms || (best_ && *outcome.time_ms >= best_ms_)) return;
-    if (!best_ || *outcome.time_ms < kGain * best_ms_) idle_ = 0;
-    best_ = index;
-    best_ms_ = *outcome.time_ms;
-  }
-
- private:
   bool stagnates() const {
     const double share = options_.patience_share * static_cast<double>(ensemble_.observations());
     return static_cast<double>(idle_) > std::max(static_cast<double>(options_.patience_low), share);
   }
 
-  std::optional<std::size_t> mended() {
-    const std::vector<Mend::Way> ways = mend_.of(*best_);
+  // What failed next to one of the fastest configs: chance decides which of these is the best.
+  std::vector<Mend::Way> ways_to_mend() const {
+    std::vector<Mend::Way> ways;
+    for (const auto& [time_ms, index] : fast_) {
+      if (time_ms > kAsFast * best_ms_) break;
+      for (const Mend::Way& way : mend_.of(index)) ways.push_back(way);
+    }
+    return ways;
+  }
+
+  static std::vector<std::size_t> indices_of(const std::vector<Mend::Way>& ways) {
     std::vector<std::size_t> indices;
     for (const Mend::Way& way : ways) indices.push_back(way.index);
-    const std::optional<std::size_t> index = smooth_->ask_among(indices);
+    return indices;
+  }
+
+  std::optional<std::size_t> mended() {
+    const std::vector<Mend::Way> ways = ways_to_mend();
+    const std::optional<std::size_t> index = smooth_->ask_among(indices_of(ways));
     if (!index) return std::nullopt;
     mend_.take(*std::find_if(ways.begin(), ways.end(),
                              [&](const Mend::Way& way) { return way.index == *index; }));
@@ -328,15 +374,18 @@ class ModelSearch : public Strategy {
   Screen screen_;
   Exchange exchange_;
   Mend mend_;
+  std::set<std::pair<double, std::size_t>> fast_;  // what worked
   Excursions excursions_;
   std::optional<Smooth> smooth_;
   Ensemble ensemble_;
-  const bool counters_;             // used where evaluations have them
-  double budget_, budget_s_;        // evaluations, seconds; 0 = not known
-  std::size_t drawn_;               // at random, here or by the caller
-  double cost_s_ = 0;               // of the reported evaluations
-  std::vector<std::size_t> pool_;   // configs to choose among
-  std::vector<std::uint8_t> rows_;  // and their encodings
+  const bool counters_;       // used where evaluations have them
+  double budget_, budget_s_;  // evaluations, seconds; 0 = not known
+  std::size_t drawn_;         // at random, here or by the caller
+  const bool patient_;
+  std::unordered_set<std::size_t> outstanding_;  // asked for, where it is patient
+  double cost_s_ = 0;                            // of the reported evaluations
+  std::vector<std::size_t> pool_;                // configs to choose among
+  std::vector<std::uint8_t> rows_;               // and their encodings
   std::vector<Ensemble::Prediction> expected_;
   std::vector<std::size_t> least_bound_;  // of those expected to be fast
   std::deque<std::size_t> queue_;

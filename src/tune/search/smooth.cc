@@ -11,7 +11,9 @@ constexpr std::size_t kMostSmooth = 200;  // results that worked
 constexpr std::size_t kFirstSmoothFit = 5, kLastSmoothFit = 100;
 // Times above this quantile count as it, but not those within the range of the best (in nats).
 constexpr double kClipped = 0.35, kLeastRange = 0.3;
-constexpr double kLeastGain = 0.02;     // in nats: the noise of the process (surrogate.cc)
+constexpr double kLeastGain = 0.02;  // in nats: the noise of the process (surrogate.cc)
+// A config that was named as likely is asked for if it promises this share of what the best does.
+constexpr double kNearlyAsPromising = 0.6;
 constexpr double kSmoothGrowth = 1.25;  // of the results, from one fit of the scales to the next
 // How fast likeness falls with distance, and the weight of the belief that configs work.
 constexpr float kFailLikeness = 3, kFailDoubt = 0.3F;
@@ -74,6 +76,10 @@ double Smooth::works(std::size_t candidate) const {
   return for_it / (for_it + failed_[candidate]);
 }
 
+double Smooth::promise(std::size_t candidate) const {
+  return works(candidate) * surrogate_.expected_improvement(candidate, sought());
+}
+
 void Smooth::refit() {
   next_refit_ = static_cast<std::size_t>(kSmoothGrowth * static_cast<double>(results_.size())) + 1;
   const double most = limit();
@@ -84,28 +90,60 @@ void Smooth::refit() {
 
 std::optional<std::size_t> Smooth::ask() {
   if (!best_ || results_.size() >= kMostSmooth) return std::nullopt;
+  std::optional<std::size_t> best = most_promising({});
+  if (!best || std::find(named_.begin(), named_.end(), *best) != named_.end()) return take(best);
+  double most = kNearlyAsPromising * promise(*best);
+  for (const std::size_t named : named_)
+    if (!ledger_.knows(chosen_.indices[named]) && promise(named) >= most)
+      most = promise(named), best = named;
+  return take(best);
+}
+
+std::optional<std::size_t> Smooth::most_promising(const std::vector<std::size_t>& others) const {
   std::optional<std::size_t> best;
   double most = 0;
   for (std::size_t i = 0; i < surrogate_.size(); ++i) {
     if (best && surrogate_.most_improvement(i, sought()) <= most) continue;
     if (ledger_.knows(chosen_.indices[i])) continue;
-    const double value = works(i) * surrogate_.expected_improvement(i, sought());
+    if (std::find(others.begin(), others.end(), chosen_.indices[i]) != others.end()) continue;
+    const double value = promise(i);
     if (!best || value > most) most = value, best = i;
   }
-  return take(best);
+  return best;
 }
 
-std::optional<std::size_t> Smooth::ask_among(const std::vector<std::size_t>& indices) {
+std::vector<std::size_t> Smooth::likely(std::size_t count) {
+  std::vector<std::size_t> found;
+  if (!best_ || results_.size() >= kMostSmooth) return found;
+  surrogate_.begin_trial();
+  while (found.size() < count) {
+    const std::optional<std::size_t> next = most_promising(found);
+    if (!next) break;
+    surrogate_.expect(*next);
+    if (std::find(named_.begin(), named_.end(), *next) == named_.end()) named_.push_back(*next);
+    found.push_back(chosen_.indices[*next]);
+  }
+  surrogate_.end_trial();
+  return found;
+}
+
+std::optional<std::size_t> Smooth::favourite(const std::vector<std::size_t>& indices) const {
   if (!best_ || results_.size() >= kMostSmooth) return std::nullopt;
   std::optional<std::size_t> best;
   double most = 0;
   for (const std::size_t index : indices) {
     const std::optional<std::size_t> at = candidate(index);
     if (!at || ledger_.knows(index)) continue;
-    const double value = works(*at) * surrogate_.expected_improvement(*at, sought());
+    const double value = promise(*at);
     if (!best || value > most) most = value, best = at;
   }
-  return take(best);
+  if (!best) return std::nullopt;
+  return chosen_.indices[*best];
+}
+
+std::optional<std::size_t> Smooth::ask_among(const std::vector<std::size_t>& indices) {
+  const std::optional<std::size_t> index = favourite(indices);
+  return index ? take(candidate(*index)) : std::nullopt;
 }
 
 std::optional<std::size_t> Smooth::take(std::optional<std::size_t> candidate) {

@@ -27,10 +27,15 @@ class Smooth {
 
   // Every result, also of configs that others asked for.
   void add(std::size_t index, std::optional<double> time_ms);
-  // The next config, taken; nullopt when it has no more to say.
+  // The next config, taken; nullopt when it has no more to say. One that likely() named comes first
+  // if it promises nearly as much: it is compiled.
   std::optional<std::size_t> ask();
   // The same, among these. nullopt also where none of them is left.
   std::optional<std::size_t> ask_among(const std::vector<std::size_t>& indices);
+  // That one, not taken.
+  std::optional<std::size_t> favourite(const std::vector<std::size_t>& indices) const;
+  // What ask() would say next if every config came out as predicted; not taken.
+  std::vector<std::size_t> likely(std::size_t count);
 
  private:
   struct Result {
@@ -39,17 +44,21 @@ class Smooth {
   };
 
   std::optional<std::size_t> candidate(std::size_t index) const;
+  // Of the configs that are neither known nor in `others`, by index.
+  std::optional<std::size_t> most_promising(const std::vector<std::size_t>& others) const;
   std::optional<std::size_t> take(std::optional<std::size_t> candidate);
   double limit() const;
   double sought() const;
   void count_neighbours(std::size_t candidate, bool worked);
   double works(std::size_t candidate) const;
+  double promise(std::size_t candidate) const;
   void refit();
 
   Ledger& ledger_;
   const TransferCandidates chosen_;
   Surrogate surrogate_;
   std::vector<Result> results_;         // of configs that worked
+  std::vector<std::size_t> named_;      // candidates that were said to be likely
   std::vector<bool> expected_;          // by candidate
   std::vector<float> worked_, failed_;  // by candidate: results nearby, by likeness
   std::optional<double> best_;          // log of ms

@@ -54,6 +54,9 @@ class Strategy {
   // outstanding: no config until the next result. nullopt without outstanding results: the strategy
   // is done.
   virtual std::optional<std::size_t> ask() = 0;
+  // Configs that it may ask for soon, the likeliest first: worth compiling meanwhile. Not asked
+  // for.
+  virtual std::vector<std::size_t> likely(std::size_t /*count*/) { return {}; }
   // Reports the result of one config. It may also be a config that was not asked for, such as the
   // default or a config known from elsewhere.
   virtual void tell(std::size_t index, const Outcome& outcome) = 0;
@@ -75,6 +78,9 @@ struct StrategyRequest {
   // This many of the configs that will be reported represent draws at random. The strategy draws
   // that many fewer at the beginning.
   std::size_t drawn = 0;
+  // Each config is chosen by the results of all before it, where that tells more. likely() says
+  // what to compile meanwhile.
+  bool patient = false;
 };
 
 struct StrategyKind {

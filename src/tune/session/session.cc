@@ -8,6 +8,7 @@
 #include <deque>
 #include <limits>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 namespace purlin::tune {
@@ -26,6 +27,9 @@ constexpr int kContender = 2;
 
 // Of a budget in evaluations: this many configs may be asked for before their results arrive.
 constexpr std::size_t kBlindShare = 8, kBlindLow = 4;
+
+// Configs that are compiled though another may be asked for. Of four, two thirds are asked for.
+constexpr std::size_t kGuesses = 4;
 
 // Of a budget in seconds, the finals may take this share of what the start left.
 constexpr double kFinalsShare = 0.4;
@@ -364,14 +368,23 @@ class TuningSession::Impl {
       const std::optional<std::size_t> index = strategy_.ask();
       silent_ = !index;
       if (!index) break;
+      if (traits_.guesses) guess();
       Proposal proposal{*index, space_.config(*index)};
       if (const auto found = known_.find(proposal.config.text()); found != known_.end()) {
         tell(*index, result_.evaluations[found->second]);
         continue;
       }
-      announced_.push_back(proposal.config);
+      if (!traits_.guesses || named_.insert(*index).second) announced_.push_back(proposal.config);
       ahead_.push_back(std::move(proposal));
     }
+  }
+
+  // Names what may be asked for next.
+  void guess() {
+    for (const std::size_t index : strategy_.likely(std::min(traits_.lookahead, kGuesses)))
+      if (Config config = space_.config(index);
+          !known_.contains(config.text()) && named_.insert(index).second)
+        announced_.push_back(std::move(config));
   }
 
   void end_search(SessionResult::End end) {
@@ -416,7 +429,8 @@ class TuningSession::Impl {
   std::deque<Proposal> ahead_;
   bool silent_ = false;  // the strategy has no config until the next result
   std::vector<Config> announced_;
-  std::vector<std::size_t> out_;  // ids of requests
+  std::unordered_set<std::size_t> named_;  // announced at any time
+  std::vector<std::size_t> out_;           // ids of requests
   std::size_t last_id_ = 0;
   std::optional<Finals> finals_;
 };

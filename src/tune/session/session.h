@@ -81,6 +81,7 @@ struct SessionTraits {
   bool executes = true;       // Evaluator::executes
   std::size_t lookahead = 1;  // how many configs it is worth knowing ahead
   std::size_t devices = 1;    // at work at once
+  bool guesses = false;       // it is also worth knowing what may be asked for (Strategy::likely)
 };
 
 class TuningSession {

@@ -147,6 +147,16 @@ void Surrogate::condition(Row row) {
 
 void Surrogate::expect(std::size_t candidate) { condition({candidate, std::nullopt, 1, {}}); }
 
+void Surrogate::begin_trial() {
+  rows_before_trial_ = rows_.size();
+  variance_before_trial_ = variance_;
+}
+
+void Surrogate::end_trial() {
+  rows_.erase(rows_.begin() + static_cast<std::ptrdiff_t>(rows_before_trial_), rows_.end());
+  variance_.swap(variance_before_trial_);
+}
+
 void Surrogate::observe(std::size_t candidate, double log_time) {
   const auto time = static_cast<float>(log_time);
   const bool first = std::none_of(rows_.begin(), rows_.end(),

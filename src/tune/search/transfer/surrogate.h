@@ -55,6 +55,9 @@ class Surrogate {
   std::size_t size() const { return candidates_.count; }
   // From now on taken as if it came out as predicted, until observe() says how it did.
   void expect(std::size_t candidate);
+  // Expectations made between the two are forgotten. Nothing is observed meanwhile.
+  void begin_trial();
+  void end_trial();
   // REQUIRES: expected.
   void observe(std::size_t candidate, double log_time);
   // Chooses the scales, and how much each dimension counts, that make the observations likeliest,
@@ -116,6 +119,8 @@ class Surrogate {
   double evidence_ = 0;
   std::vector<Row> rows_;
   std::vector<float> mean_, variance_;
+  std::size_t rows_before_trial_ = 0;
+  std::vector<float> variance_before_trial_;
 };
 
 }  // namespace purlin::tune
