@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A tenth set, of faults that a review of code finds often: written after the ninth and in its way.
 
-As in pairs_ninth.py; half of it is set aside by the hash of its names. The whole steps are in pairs_tenth_steps.py, the
-smaller programs here. Written from what practitioners change, without sight of the rules: for some of these programs a trace
-may show too little. `pairs_listing.py` prints the set without PyTorch.
+As in pairs_ninth.py; half of it is set aside by the hash of its names. The whole steps are in pairs_tenth_steps.py
+and pairs_tenth_data.py, the smaller programs here. Written from what practitioners change, without sight of the rules: for some
+of these programs a trace may show too little. `pairs_listing.py` prints the set without PyTorch.
 """
 
 import numpy as np
@@ -14,13 +14,12 @@ from torch import nn
 import triton
 import triton.language as tl
 
-import pairs_tenth_steps as steps
+from pairs_tenth_data import PAIRS
 from pairs_tenth_steps import causal
 from pairs_practice import BF16, F16, compiled, without_gradients
 from pairs_sixth import ints
 from pairs_unseen import GPU, captured, null, pair, rand, weight, with_precision
 
-PAIRS = steps.PAIRS
 SYNCED = ["sentences_cut_by_lengths_on_the_device", "symbols_of_a_transducer_taken_greedily", "null_assertion_before_a_long_step"]
 
 
