@@ -213,9 +213,7 @@ TEST_F(Coexistence, TwoThreadsOfAClientShutCuptiDownOnce) {
   setenv("FAKE_CUPTI_SLOW", "cuptiFinalize:300000", 1);
   begin();
   ASSERT_TRUE(wait_until([] { return enabled(kKernels); }));
-  const auto shut_downs = [] {
-    return resolve<long(const char*)>("fake_calls")("cuptiFinalize");
-  };
+  const auto shut_downs = [] { return resolve<long(const char*)>("fake_calls")("cuptiFinalize"); };
   profile(10);
   std::thread first([] { EXPECT_EQ(CUPTI(cuptiFinalize)(), CUPTI_SUCCESS); });
   ASSERT_TRUE(wait_until([&] { return shut_downs() == 1; }));
