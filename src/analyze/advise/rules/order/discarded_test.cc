@@ -143,7 +143,7 @@ TEST(ReduceProblem, AProductThatIsAddedUpAndReadWhole) {
 }
 
 // Gates of which a few are chosen; a loss may read all of them, or another product writes them
-// anew.
+// again.
 TEST(ReduceProblem, AChoiceFromWhatIsReadWhole) {
   const auto advice_of = [](const KernelRow& between, const KernelRow& after) {
     return Program()
