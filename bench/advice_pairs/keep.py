@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packs what run.py wrote: `python3 keep.py PURLIN FOLDER OUT.tar.xz`. score.py and margins.py read such an archive.
+"""Packs what run.py wrote: `python3 keep.py PURLIN FOLDER OUT.tar.xz [MOST]`. score.py and margins.py read such an archive.
 
 Each trace is imported first: a profile takes a third of a compressed trace, and `purlin advise` says the same of both.
-Profiles of more than MOST bytes are left out, and with them their pairs.
+Profiles of more than MOST bytes, 1,000,000 where it is not given, are left out, and with them their pairs.
 """
 
 import json
@@ -17,6 +17,7 @@ MOST = 1_000_000
 
 def main():
     purlin, folder, out = sys.argv[1:4]
+    most = int(sys.argv[4]) if len(sys.argv) > 4 else MOST
     with open(os.path.join(folder, "pairs.json"), encoding="utf-8") as file:
         document = json.load(file)
     with tempfile.TemporaryDirectory() as kept, tarfile.open(out, "w:xz", preset=9) as archive:
@@ -30,7 +31,7 @@ def main():
                 profile = os.path.join(kept, row["trace"])
                 subprocess.run([purlin, "import", os.path.join(folder, trace), "-o", profile],
                                check=True, stdout=subprocess.DEVNULL)
-                if os.path.getsize(profile) > MOST:
+                if os.path.getsize(profile) > most:
                     print(f"left out: {row['trace']}, {os.path.getsize(profile)} bytes")
                     os.remove(profile)
         with open(os.path.join(kept, "pairs.json"), "w", encoding="utf-8") as file:

@@ -198,5 +198,53 @@ TEST(Fills, OfKernelsCountAsWell) {
   EXPECT_EQ(find(advice_of(5'000), "remove_fills"), nullptr);
 }
 
+// Where the host sets the pace, the op without its conversion keeps most of the host's time.
+TEST(Copies, CastsUnderAHostThatSetsThePace) {
+  const auto share = [](std::int64_t host) {
+    const Advice advice =
+        Program()
+            .steps(kSteps,
+                   [host](Program& program) {
+                     for (int layer = 0; layer < 8; ++layer) {
+                       program.work(host);
+                       program.kernel(conversion("n=16777216,inputs=1,in=16777216,read=67108864,"
+                                                 "write=33554432"),
+                                      30'000);
+                       program.work(host);
+                       program.kernel(product("M=512,N=4096,K=4096"), 30'000);
+                     }
+                   })
+            .advice();
+    return share_of(advice, "cast_weights_once");
+  };
+  const Interval3 device = share(1'000), host = share(60'000);
+  EXPECT_GT(device.low, 0.75 * device.mid);
+  EXPECT_GT(host.mid, 0);
+  EXPECT_LT(host.low, 0.6 * host.mid);
+}
+
+TEST(Copies, OfACacheBeforeOneQueryMayMoveTheCostToTheAttention) {
+  const auto share = [](const char* attention) {
+    const KernelRow clone = advised_row(
+        "void at::native::elementwise_kernel<128, 4, at::native::direct_copy_kernel_cuda>()",
+        "aten::copy_", "n=33554432,inputs=1", "bf16");
+    const KernelRow reader = advised_row("void pytorch_flash::flash_fwd_kernel<Traits>()",
+                                         "aten::_flash_attention_forward", attention, "bf16");
+    const Advice advice = Program()
+                              .steps(kSteps,
+                                     [&](Program& program) {
+                                       program.kernel(clone, 90'000);
+                                       program.kernel(clone, 90'000);
+                                       program.kernel(reader, 40'000);
+                                     })
+                              .advice();
+    return share_of(advice, "remove_copies");
+  };
+  const Interval3 one = share("B=16,H=16,Sq=1,Sk=2048,D=64"),
+                  all = share("B=16,H=16,Sq=2048,Sk=2048,D=64");
+  EXPECT_NEAR(one.mid, all.mid, 0.05);
+  EXPECT_LT(one.low, all.low - 0.1);
+}
+
 }  // namespace
 }  // namespace purlin::analyze

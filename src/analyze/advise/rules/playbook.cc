@@ -13,7 +13,7 @@ std::span<const Rule* const> playbook() {
       &kFusionRule,     &kLayoutRule,    &kAlignRule,     &kGatherRule,     &kGridRule,
       &kQuantizeRule,   &kDoubleRule,    &kShortenRule,   &kAllocationRule, &kRoundTripRule,
       &kPersistentRule, &kCounterRule,   &kCompileRule,   &kAtomicsRule,    &kPassesRule,
-      &kOwnRule};
+      &kOwnRule,        &kGrowingRule};
   return kRules;
 }
 

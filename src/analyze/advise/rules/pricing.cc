@@ -7,6 +7,7 @@
 #include "analyze/timeline/intervals.h"
 #include "base/text.h"
 #include "model/device/gpu_table.h"
+#include "model/problem/problem.h"
 
 #include <fmt/format.h>
 
@@ -20,6 +21,7 @@ constexpr double kLaunchCost = 8'000;  // ns of the host for a launch, where no 
 // The least share of a recorded call that is the program's own.
 constexpr double kLeastOwnCall = 0.2;
 constexpr double kHostBound = 0.3;  // idle part of a chain: the host sets its pace
+constexpr double kFewBusy = 128;    // threads of a multiprocessor
 constexpr std::size_t kMostNamed = 8;
 
 // Where the host sets the pace, each launch less is a call less.
@@ -251,6 +253,19 @@ double threads_of(const KernelStat& kernel) {
   const auto& block = kernel.launch.block;
   return static_cast<double>(kernel.launch.blocks()) * static_cast<double>(block[0]) *
          static_cast<double>(block[1]) * static_cast<double>(block[2]);
+}
+
+double few_threads_of_bags(const Facts& facts, const KernelStat& kernel) {
+  if (kernel.op.find("_embedding_bag") == std::string::npos ||
+      kernel.op.find("backward") != std::string::npos)
+    return 0;
+  Problem problem;
+  problem.dimensions = dimensions_from_text(kernel.shape);
+  const auto threads = static_cast<double>(problem["bags"] * problem["cols"]);
+  for (const DeviceInfo& device : facts.profile->environment.devices)
+    if (device.name == kernel.device && threads > 0 && threads < kFewBusy * units_of(device))
+      return threads;
+  return 0;
 }
 
 double waves_of(const Facts& facts, const KernelStat& kernel) {

@@ -67,6 +67,8 @@ double most_by_tuning(const KernelStat& kernel);
 bool from_library(const KernelStat& kernel);
 bool is_of_program(const KernelStat& kernel);  // not a library's or framework's
 double threads_of(const KernelStat& kernel);   // of a launch
+// Of an embedding bag: the threads at work, one for each bag and column; 0 where they are many.
+double few_threads_of_bags(const Facts& facts, const KernelStat& kernel);
 // Waves of blocks that a launch takes, by the occupancy that it permits; 0: not known.
 double waves_of(const Facts& facts, const KernelStat& kernel);
 // Sectors of a load from global memory: 4 with 4 bytes a thread, 16 with 16; 0: not counted.

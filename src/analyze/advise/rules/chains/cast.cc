@@ -30,6 +30,8 @@ constexpr Remedy kCast = {
     "MixedPrecision; at least cast once a step, not once a use",
     "numerics: 16-bit weights need 32-bit master weights where they are trained"};
 
+constexpr Interval3 kHostPaced = {0.25, 0.85, 1};
+constexpr double kPaced = 0.7;    // of the conversions' time
 constexpr std::size_t kNear = 4;  // kernels between the conversion and its product
 
 class Casts {
@@ -46,6 +48,17 @@ class Casts {
   }
 
  private:
+  // Whether the device sets the pace: else what goes is mostly the host's, which does other work
+  // for the same op.
+  bool exposed() const {
+    const Facts& facts = walk_.facts();
+    double ns = 0, share = 0;
+    for (const std::uint32_t one : work_) {
+      ns += walk_.duration(one);
+      share += walk_.duration(one) * facts.exposure.share[walk_.at(one).row];
+    }
+    return !facts.exposure.known || share >= kPaced * ns;
+  }
   bool narrows(std::uint32_t activity) const {
     const Touch& touch = walk_.touch(activity);
     if (touch.kind != TouchKind::kPointwise || walk_.taken(activity)) return false;
@@ -65,7 +78,11 @@ class Casts {
   void finish() {
     Intervention out = from_remedy(kCast);
     const bool training = walk_.trains();
-    remove_launches(walk_, work_, training ? Interval3{0.2, 0.7, 1} : Interval3{0.8, 0.97, 1}, out);
+    remove_launches(walk_, work_,
+                    training    ? Interval3{0.2, 0.7, 1}
+                    : exposed() ? Interval3{0.8, 0.97, 1}
+                                : kHostPaced,
+                    out);
     std::set<std::size_t> rows;
     double bytes = 0;
     for (const std::uint32_t activity : work_) {

@@ -38,6 +38,8 @@ constexpr Interval3 kNormReaches = {0.3, 0.5, 0.8}, kNormUnknown = {0, 0.3, 0.7}
 // In training, gradients of weights and norms may convert again, and norms may be slower.
 constexpr Interval3 kGone = {0.4, 1, 1}, kGoneTraining = {0, 0.5, 1};
 constexpr Interval3 kUnfoldedGone = {0.7, 0.95, 1}, kReorderedGone = {0, 0.75, 1};
+// Copies of keys and values before one query: the attention may read them slower in their place.
+constexpr Interval3 kCachesGone = {0.2, 0.9, 1};
 constexpr std::size_t kExamples = 3;
 constexpr const char* kNotRecorded =
     "the profile does not record which of them the program needs: the low estimate keeps most";
@@ -102,18 +104,27 @@ class Layouts {
   void run() {
     if (walk_.runs().empty()) return rows();
     for (const Launches& run : walk_.runs())
-      for (const std::uint32_t activity : run) place(activity);
+      for (std::size_t i = 0; i < run.size(); ++i) place(run, i);
     if (!conversions_.empty())
       channels();
     else if (!in_planes_.empty())
       planes();
     within_device();
-    for (const Launches* work : {&unfolded_, &reordered_, &clones_, &casts_, &within_})
+    for (const Launches* work : {&unfolded_, &reordered_, &clones_, &of_caches_, &casts_, &within_})
       if (!work->empty()) return copies();
   }
 
  private:
-  void place(std::uint32_t activity) {
+  // Whether the kernel behind some copies is an attention of one query a head.
+  bool before_one_query(const Launches& run, std::size_t at) const {
+    while (at + 1 < run.size() && walk_.stat(run[at + 1]).name.op_class == "copy") ++at;
+    if (at + 1 == run.size()) return false;
+    Problem problem;
+    problem.dimensions = dimensions_from_text(walk_.stat(run[at + 1]).shape);
+    return problem["Sq"] == 1;
+  }
+  void place(const Launches& run, std::size_t at) {
+    const std::uint32_t activity = run[at];
     const KernelStat& kernel = walk_.stat(activity);
     const std::string_view c = kernel.name.op_class;
     if (unfolds(kernel)) {
@@ -137,7 +148,7 @@ class Layouts {
     if (between_layouts(kernel)) {
       conversions_.push_back(activity);
     } else if (copy) {
-      (clone ? clones_ : casts_).push_back(activity);
+      (!clone ? casts_ : before_one_query(run, at) ? of_caches_ : clones_).push_back(activity);
     }
   }
   // Without a timeline: the rows' totals.
@@ -277,6 +288,12 @@ class Layouts {
       remove_launches(walk_, clones_, {0.5, 0.95, 1}, out);
       out.evidence.push_back({"copies within one type", time_of(clones_), "kernel name"});
     }
+    if (!of_caches_.empty()) {
+      remove_launches(walk_, of_caches_, kCachesGone, out);
+      out.evidence.push_back(
+          {"copies before an attention of one query", time_of(of_caches_), "kernel name"});
+      out.assumptions.emplace_back("the attention may read a cache that is stored turned slower");
+    }
     if (!casts_.empty()) {
       remove_launches(walk_, casts_, {0, 0.5, 1}, out);
       out.evidence.push_back({"conversions and changes of layout", time_of(casts_), "kernel name"});
@@ -287,7 +304,7 @@ class Layouts {
           {"memcpys from the device to itself", time_of(within_) + rate_of_copies(), "timeline"});
     }
     std::size_t shown = 0;
-    for (const Launches* work : {&unfolded_, &reordered_, &clones_, &casts_})
+    for (const Launches* work : {&unfolded_, &reordered_, &clones_, &of_caches_, &casts_})
       for (const std::uint32_t activity : *work) {
         const std::size_t known = out.kernels.size();
         name_kernel(walk_.stat(activity), out);
@@ -296,7 +313,7 @@ class Layouts {
       }
     out.assumptions.emplace_back(kNotRecorded);
     double all = 0;
-    for (const Launches* work : {&unfolded_, &reordered_, &clones_, &casts_, &within_})
+    for (const Launches* work : {&unfolded_, &reordered_, &clones_, &of_caches_, &casts_, &within_})
       all += walk_.duration(*work);
     if (2 * in_chains_ > all) {
       out.alternative = true;
@@ -309,7 +326,7 @@ class Layouts {
   Walk& walk_;
   Advice& advice_;
   Launches conversions_, clones_, casts_, within_, unfolded_, reordered_;
-  Launches in_planes_, slow_;
+  Launches in_planes_, slow_, of_caches_;
   double convolutions_ = 0, within_bytes_ = 0;
   double in_chains_ = 0;  // ns of the clones that another rule has taken
 };

@@ -3,6 +3,7 @@
 // can be selected before the product.
 #include "analyze/advise/rules/playbook.h"
 #include "analyze/advise/rules/pricing.h"
+#include "analyze/advise/rules/read_whole.h"
 #include "analyze/text/layout.h"
 #include "analyze/timeline/intervals.h"
 #include "base/text.h"
@@ -11,11 +12,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
+#include <set>
 #include <span>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace purlin::analyze {
 
@@ -117,15 +121,28 @@ class Reduce {
   void run() {
     for (const Launches& run : walk_.runs())
       for (std::size_t i = 0; i < run.size(); ++i) {
-        if (i + 1 < run.size() && !diagonal({run.data() + i, 2})) look_at(run, i);
+        if (i + 1 < run.size() && !diagonal(run, i)) look_at(run, i);
         sorts(run, i);
       }
+    settle();
     for (const Chain* chain : chains_.all()) estimate(*chain);
     for (const Chain* chain : diagonals_.all()) estimate_diagonal(*chain);
     if (!sorts_.empty()) add_sorts();
   }
 
  private:
+  struct Selected {
+    std::array<std::uint32_t, 2> pair;  // a product and the reader of a part
+    Launches around;
+    std::string op;
+  };
+  std::pair<std::size_t, std::size_t> rows_of(const Selected& one) const {
+    const auto row = [&](std::uint32_t activity) {
+      return walk_.facts().row_of[walk_.at(activity).row];
+    };
+    return {row(one.pair[0]), row(one.pair[1])};
+  }
+
   // A convolution's result may change its layout first, and pass an activation and the like.
   std::size_t reader_after(const Launches& run, std::size_t at) const {
     const Touch& product = walk_.touch(run[at]);
@@ -158,20 +175,30 @@ class Reduce {
                                : selection_between(walk_.facts().profile->timeline,
                                                    walk_.at(run[end - 1]), walk_.at(reader));
     if (op.empty()) return;
-    op_ = op;
-    const std::uint32_t pair[] = {product, reader};
-    walk_.take({pair, 1});
-    chains_.add(pair);
-    Launches& around = around_[{walk_.at(product).row, walk_.at(reader).row}];
     const auto changes_layout = [&](std::size_t i) {
       return walk_.stat(run[i]).name.op_class == "layout";
     };
-    for (std::size_t i = at; i > 0 && changes_layout(i - 1); --i) around.push_back(run[i - 1]);
-    for (std::size_t i = at + 1; i < end; ++i) around.push_back(run[i]);
+    Selected one{{product, reader}, {}, op};
+    for (std::size_t i = at; i > 0 && changes_layout(i - 1); --i) one.around.push_back(run[i - 1]);
+    for (std::size_t i = at + 1; i < end; ++i) one.around.push_back(run[i]);
+    if (read_whole_after(walk_, run, end, a.n)) read_whole_.insert(rows_of(one));
+    selected_.push_back(std::move(one));
+  }
+  // Where the result is read whole in one place, it may be so in others: the program returns it.
+  void settle() {
+    for (const Selected& one : selected_) {
+      if (read_whole_.contains(rows_of(one))) continue;
+      op_ = one.op;
+      walk_.take({one.pair.data(), 1});
+      chains_.add(one.pair);
+      Launches& around = around_[{walk_.at(one.pair[0]).row, walk_.at(one.pair[1]).row}];
+      around.insert(around.end(), one.around.begin(), one.around.end());
+    }
   }
 
   // As many elements are read of a product as its diagonal has.
-  bool diagonal(std::span<const std::uint32_t> pair) {
+  bool diagonal(const Launches& run, std::size_t at) {
+    const std::span<const std::uint32_t> pair{run.data() + at, 2};
     const Touch &product = walk_.touch(pair[0]), &reader = walk_.touch(pair[1]);
     if (product.kind != TouchKind::kProduct || walk_.taken(pair[0]) || !reader.light() ||
         reader.n != product.batch * product.vectors())
@@ -180,6 +207,7 @@ class Reduce {
                    kOfDiagonal)
             .empty())
       return false;
+    if (read_whole_after(walk_, run, at + 1, product.n)) return false;
     walk_.take(pair);
     diagonals_.add(pair);
     return true;
@@ -328,6 +356,8 @@ class Reduce {
   bool trains_;
   Chains chains_, diagonals_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, Launches> around_;  // by product and reader
+  std::vector<Selected> selected_;
+  std::set<std::pair<std::size_t, std::size_t>> read_whole_;  // by report rows
   Launches sorts_;
   std::string op_;
   double kept_ = 0;

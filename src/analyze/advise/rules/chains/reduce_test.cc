@@ -111,6 +111,38 @@ TEST(ReduceProblem, ASelectionWithAKernelOfItsOwn) {
       nullptr);
 }
 
+// Of each layer's result a few rows are added up; the next layer, if any, reads all of them.
+Advice layers_of_which_rows_are_read(const char* next, const char* last = nullptr) {
+  return Program()
+      .steps(kSteps,
+             [&](Program& program) {
+               program.kernel(product("M=16384,N=4096,K=2048"), 400'000);
+               program.op("aten::slice");
+               program.kernel(functor("Copy", "n=262144,inputs=1", "bf16"), 4'000);
+               if (next != nullptr) program.kernel(product(next), 400'000);
+               if (last == nullptr) return;
+               program.kernel(product("M=16384,N=4096,K=2048"), 400'000);
+               program.op("aten::slice");
+               program.kernel(functor("Copy", last, "bf16"), 4'000);
+             })
+      .advice();
+}
+
+TEST(ReduceProblem, AResultThatTheNextProductReadsWhole) {
+  EXPECT_NE(find(layers_of_which_rows_are_read(nullptr), "reduce_problem"), nullptr);
+  EXPECT_EQ(find(layers_of_which_rows_are_read("M=16384,N=2048,K=4096"), "reduce_problem"),
+            nullptr);
+  // The last layer's result too, which the program may return; but not that of other readers.
+  EXPECT_EQ(find(layers_of_which_rows_are_read("M=16384,N=2048,K=4096", "n=262144,inputs=1"),
+                 "reduce_problem"),
+            nullptr);
+  EXPECT_NE(find(layers_of_which_rows_are_read("M=16384,N=2048,K=4096", "n=131072,inputs=1"),
+                 "reduce_problem"),
+            nullptr);
+  // A product of the rows that were selected.
+  EXPECT_NE(find(layers_of_which_rows_are_read("M=64,N=2048,K=4096"), "reduce_problem"), nullptr);
+}
+
 // Images that are cut after a convolution: the layout of the whole ones was changed for nothing.
 TEST(ReduceProblem, ChangesOfLayoutShrinkWithTheConvolution) {
   const auto layout = [](const char* name) {

@@ -206,14 +206,17 @@ class Reuse {
   }
   bool untouched(const Launches& run, std::size_t from, std::size_t to,
                  const Touch& product) const {
+    // What no kernel before it reads, the next of a chain of layers does.
+    bool read = product.columns != product.depth;
     for (std::size_t i = from; i < to; ++i) {
       const Touch& touch = walk_.touch(run[i]);
+      read = read || touch.n == product.n || touch.holds(product.n);
       if (!touch.light() && touch.kind != TouchKind::kProduct) return false;
       const double left = product.batch * product.m * product.depth;
       const double right = product.batch * product.depth * product.columns;
       if (touch.out == left || (product.m == product.depth && touch.out == right)) return false;
     }
-    return true;
+    return read;
   }
   void again(std::size_t row, const std::vector<Launches>& bursts) {
     const auto least =

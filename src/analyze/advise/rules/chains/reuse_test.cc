@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyze/advise/rules/testing.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <vector>
 
 namespace purlin::analyze {
 namespace {
@@ -68,6 +71,66 @@ TEST(Reuse, EqualProductsOfAnArrayThatNothingWrites) {
   EXPECT_EQ(find(projected("n=524288,inputs=1", true), "reuse_result"), nullptr);
   // A kernel that writes as many elements may have made a new input.
   EXPECT_EQ(find(projected("n=33554432,inputs=1"), "reuse_result"), nullptr);
+}
+
+// Equal layers, each with a kernel next to it; `reader` is what that reads.
+TEST(Reuse, LayersOfOneWidthAreNoRepetition) {
+  const auto advice_of = [](const char* reader) {
+    return Program()
+        .steps(kSteps,
+               [=](Program& program) {
+                 for (int i = 0; i < 6; ++i) {
+                   program.kernel(product("M=16384,N=4096,K=4096"), 400'000);
+                   program.kernel(reduction(reader, "bf16"), 5'000);
+                 }
+               })
+        .advice();
+  };
+  EXPECT_EQ(find(advice_of("n=262144,out=4096"), "reuse_result"), nullptr);
+  EXPECT_NE(find(advice_of("n=67108864,out=4096"), "reuse_result"), nullptr);
+}
+
+// A network over a prompt and what it has written, token by token.
+Advice written(std::vector<int> rows, bool trains = false, int other_width = 0) {
+  return Program()
+      .steps(kSteps,
+             [&](Program& program) {
+               if (trains) program.op("autograd::engine::evaluate_function: MmBackward0");
+               int pass = 0;
+               for (const int m : rows) {
+                 const int k = 1024 + other_width * pass++;
+                 for (int layer = 0; layer < 3; ++layer) {
+                   program.kernel(product(fmt::format("M={},N=4096,K={}", m, k)), 100'000);
+                   program.kernel(functor("Gelu", fmt::format("n={},inputs=1", m * 4096), "bf16"),
+                                  50'000);
+                   program.kernel(product(fmt::format("M={},N={},K=4096", m, k)), 100'000);
+                 }
+               }
+             })
+      .advice();
+}
+
+TEST(ReuseResult, RowsThatGrowByAToken) {
+  const Advice advice = written({8192, 8196, 8200, 8204, 8208});
+  const Intervention* one = find(advice, "reuse_result");
+  ASSERT_NE(one, nullptr);
+  EXPECT_EQ(one->title, "Keep the keys and values of earlier tokens");
+  // Of the later passes, a few per cent are left; the first reads the prompt.
+  EXPECT_NEAR(one->saved_share.mid, 0.8, 0.05);
+  EXPECT_LT(one->saved_share.high, 0.95);
+  EXPECT_TRUE(says(one, "4 rows more"));
+}
+
+TEST(ReuseResult, RowsThatDoNotGrowByAToken) {
+  // The same rows, rows at will, few passes, rows that shrink, large parts, weights that change,
+  // and training.
+  EXPECT_EQ(find(written({8192, 8192, 8192, 8192, 8192}), "reuse_result"), nullptr);
+  EXPECT_EQ(find(written({8192, 8292, 8300, 8404, 8408}), "reuse_result"), nullptr);
+  EXPECT_EQ(find(written({8192, 8196, 8200}), "reuse_result"), nullptr);
+  EXPECT_EQ(find(written({8208, 8204, 8200, 8196, 8192}), "reuse_result"), nullptr);
+  EXPECT_EQ(find(written({1024, 2048, 3072, 4096, 5120}), "reuse_result"), nullptr);
+  EXPECT_EQ(find(written({8192, 8196, 8200, 8204, 8208}, false, 64), "reuse_result"), nullptr);
+  EXPECT_EQ(find(written({8192, 8196, 8200, 8204, 8208}, true), "reuse_result"), nullptr);
 }
 
 // A x, again and again: the result has the size of the operand.

@@ -4,6 +4,7 @@
 #include "analyze/advise/rules/op_facts.h"
 #include "analyze/advise/rules/playbook.h"
 #include "analyze/advise/rules/pricing.h"
+#include "analyze/advise/rules/read_whole.h"
 #include "analyze/text/layout.h"
 #include "base/text.h"
 #include "model/problem/problem.h"
@@ -134,7 +135,7 @@ class Discarded {
       in_rows = in_rows || rows;
       --begin;
     }
-    if (!rises) return;
+    if (!rises || read_whole_after(walk_, run, at, n)) return;
     const std::span<const std::uint32_t> work{run.data() + begin, at - begin};
     walk_.take(work);
     Launches& out = trains_ || (in_rows && !places) ? perhaps_ : sure_;
@@ -170,6 +171,7 @@ class Discarded {
         std::fmod(n, reader.n) != 0 || ops_before(timeline_, walk_.at(run[at]), kCutting).empty() ||
         !ops_before(timeline_, walk_.at(run[at]), kDividing).empty())
       return;
+    if (read_whole_after(walk_, run, at, n)) return;
     for (std::size_t i = at + 1; i < run.size() && i <= at + kReadersAfter; ++i)
       if (walk_.touch(run[i]).n == n || !ops_before(timeline_, walk_.at(run[i]), kCutting).empty())
         return;
@@ -224,6 +226,7 @@ class Discarded {
     const bool rows = std::fmod(sum.out, product.columns) == 0;
     if (!rows && sum.out != product.batch * product.m) return;
     while (i + 1 < run.size() && same_op(run[i], run[i + 1])) ++i;
+    if (read_whole_after(walk_, run, i, product.n)) return;
     const std::span<const std::uint32_t> group{run.data() + at, i + 1 - at};
     walk_.take(group);
     sums_.add(group);

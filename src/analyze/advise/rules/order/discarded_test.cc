@@ -93,7 +93,7 @@ TEST(ReduceProblem, AMaximumWithinASoftmax) {
 }
 
 Advice added_up(const char* sum, const char* op = "aten::mean", bool activation = false,
-                bool backward = false) {
+                bool backward = false, const char* after = nullptr) {
   KernelRow reader = reduction(sum, "bf16");
   reader.op = op;
   return Program()
@@ -104,6 +104,7 @@ Advice added_up(const char* sum, const char* op = "aten::mean", bool activation 
                  if (activation)
                    inner.kernel(functor("Gelu", "n=67108864,inputs=1", "bf16"), 50'000);
                  inner.kernel(reader, 40'000);
+                 if (after != nullptr) inner.kernel(product(after), 165'000);
                };
                if (backward)
                  program.within("autograd::engine::evaluate_function: AddmmBackward0", body);
@@ -131,6 +132,36 @@ TEST(ReduceProblem, ProductsThatAreNotOnlyAddedUp) {
   EXPECT_EQ(find(added_up("n=67108864,out=33554432"), "reduce_problem"), nullptr);
   EXPECT_EQ(find(added_up("n=67108864,out=1024", "aten::sum", false, true), "reduce_problem"),
             nullptr);
+}
+
+TEST(ReduceProblem, AProductThatIsAddedUpAndReadWhole) {
+  const auto then = [](const char* next) {
+    return added_up("n=67108864,out=131072", "aten::mean", false, false, next);
+  };
+  EXPECT_EQ(find(then("M=65536,N=768,K=1024"), "reduce_problem"), nullptr);
+  EXPECT_NE(find(then("M=128,N=768,K=1024"), "reduce_problem"), nullptr);
+}
+
+// Gates of which a few are chosen; a loss may read all of them, or another product writes them
+// again.
+TEST(ReduceProblem, AChoiceFromWhatIsReadWhole) {
+  const auto advice_of = [](const KernelRow& between, const KernelRow& after) {
+    return Program()
+        .steps(kSteps,
+               [&](Program& program) {
+                 KernelRow gates = functor("Sigmoid", kScores);
+                 gates.op = "aten::sigmoid";
+                 program.kernel(gates, 250'000);
+                 program.kernel(choosing("aten::topk"), 150'000);
+                 program.kernel(between, 20'000);
+                 program.kernel(after, 150'000);
+               })
+        .advice();
+  };
+  const KernelRow sum = reduction("n=131072000,out=1"), small = functor("Neg", "n=4096,inputs=1");
+  EXPECT_EQ(find(advice_of(small, sum), "reduce_problem"), nullptr);
+  EXPECT_NE(find(advice_of(small, small), "reduce_problem"), nullptr);
+  EXPECT_NE(find(advice_of(product("M=4096,N=32000,K=1024"), sum), "reduce_problem"), nullptr);
 }
 
 Advice cut_after(const char* op, const char* reader, const char* more = nullptr) {

@@ -43,6 +43,7 @@ constexpr Interval3 kSpreads = {3, 2, 1};     // over the result, to spread and 
 constexpr std::string_view kSpreading[] = {"aten::expand", "aten::repeat", "aten::broadcast_to",
                                            "aten::expand_as", "aten::tile"};
 constexpr std::string_view kScaling[] = {"aten::mul", "aten::div", "aten::copy_", "aten::clone"};
+constexpr std::string_view kSumming[] = {"aten::sum", "aten::mean"};
 constexpr std::string_view kLayers[] = {"aten::linear", "aten::addmm", "aten::_scaled_mm"};
 
 bool resizes(const KernelStat& kernel) { return starts_with(kernel.op, "aten::upsample_"); }
@@ -103,10 +104,16 @@ class Order {
                         outermost_op(timeline_, walk_.at(run[i]), kLayers) != nullptr;
     if (other_order(first, second, layers) > kMostOfOrder * (first.flops() + second.flops()))
       return;
-    while (i + 1 < run.size() && same_op(run[i], run[i + 1])) ++i;
+    while (i + 1 < run.size() && (same_op(run[i], run[i + 1]) || adds_up(run[i + 1], first))) ++i;
     const std::span<const std::uint32_t> group{run.data() + at, i + 1 - at};
     walk_.take(group);
     products_.add(group);
+  }
+  // Sums over the first product, as a linear attention divides by: they are products of sums.
+  bool adds_up(std::uint32_t one, const Touch& product) const {
+    const Touch& touch = walk_.touch(one);
+    return touch.kind == TouchKind::kReduction && touch.n == product.n &&
+           named_in(kSumming, walk_.stat(one).op) && !walk_.taken(one);
   }
   bool scales(std::uint32_t one, const Touch& product) const {
     const Touch& touch = walk_.touch(one);
@@ -130,7 +137,13 @@ class Order {
     const Peaks peaks = peaks_of(walk_.facts(), kernel, kernel.dtype);
     if (peaks.flops <= 0 || peaks.bandwidth <= 0) return;
     const double flops = other_order(first, second, false);
-    const double bytes = first.read + second.read - first.in_size * first.n + 2 * second.written;
+    const bool sums = std::any_of(chain.rows.begin(), chain.rows.end(), [&](std::uint32_t row) {
+      return walk_.row_touch(row).kind == TouchKind::kReduction &&
+             named_in(kSumming, stat_of(row).op);
+    });
+    // Sums read the operands again.
+    const double bytes =
+        (sums ? 2 : 1) * first.read + second.read - first.in_size * first.n + 2 * second.written;
     const Interval3 after = each_scenario([&](const auto& of) {
       return std::max(2 * kLeastLaunch,
                       roof_ns(peaks, flops, bytes, of(kOrderCompute), of(kOrderMemory)));

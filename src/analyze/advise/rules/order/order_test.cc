@@ -30,6 +30,28 @@ TEST(ReduceProblem, AProductThatMeetsOnlyAFewVectors) {
       nullptr);
 }
 
+// Attention without a softmax, divided by the sums of its scores.
+TEST(ReduceProblem, SumsOverAProductThatNeedNotBe) {
+  const auto saved = [](const char* sum) {
+    const Advice advice =
+        Program()
+            .steps(kSteps,
+                   [&](Program& program) {
+                     with_inputs(program, "aten::matmul", "", [](Program& inner) {
+                       inner.kernel(product("B=128,M=4096,N=4096,K=64"), 1'000'000);
+                     });
+                     with_inputs(program, "aten::matmul", "", [](Program& inner) {
+                       inner.kernel(product("B=128,M=4096,N=64,K=4096"), 1'000'000);
+                     });
+                     program.kernel(reduction(sum, "bf16"), 1'000'000);
+                   })
+            .advice();
+    return share_of(advice, "reduce_problem");
+  };
+  EXPECT_GT(saved("n=2147483648,out=524288").mid, 0.9);
+  EXPECT_NEAR(saved("n=1073741824,out=524288").mid, 0.64, 0.03);  // of another array
+}
+
 TEST(ReduceProblem, ProductsInTheirCheaperOrderAreLeftAlone) {
   // As many vectors as rows; the sizes do not fit; a layer, which may read the input of the first.
   for (const auto& [op, first, second] :

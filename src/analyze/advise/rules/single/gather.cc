@@ -150,7 +150,9 @@ void add_gathers(Walk& walk, Advice& advice) {
   Intervention out = from_remedy(kGather);
   for (std::size_t i = 0; i < facts.rows.kernels.size(); ++i) {
     const KernelStat& kernel = facts.rows.kernels[i];
-    if (!by_index(kernel) || kernel.duration.mean_ns() < kShortLaunch) continue;
+    if (!by_index(kernel) || kernel.duration.mean_ns() < kShortLaunch ||
+        few_threads_of_bags(facts, kernel) > 0)
+      continue;
     const bool by_shape = kernel.roof.memory_share > 0;
     const double used = by_shape ? kernel.roof.memory_share : share_by_launch(facts, kernel);
     if (used <= 0 || used >= kPoor) continue;

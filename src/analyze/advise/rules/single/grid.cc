@@ -6,6 +6,7 @@
 #include "analyze/text/layout.h"
 #include "base/text.h"
 #include "model/device/gpu_table.h"
+#include "model/problem/problem.h"
 
 #include <fmt/format.h>
 
@@ -32,6 +33,7 @@ constexpr double kFewThreads = 1'024;
 // A scan, sort or reduction on so small a part of the device can be split: five measured ones took
 // 3 to 17 % of their time then.
 constexpr double kSmallPart = 0.25, kLongLaunch = 20'000;
+constexpr double kLongBag = 256, kThreadsOfUnit = 2048;
 constexpr double kWorstTail = 0.15;  // of the launch, idle in its last wave
 constexpr double kMostWaves = 6;
 constexpr double kNarrow = 64, kTall = 65'536;  // extents of a product of a tall matrix
@@ -40,6 +42,12 @@ constexpr RemedyCase kTallSums = {
     "Share a long sum out over more blocks", "hours",
     "PyTorch: parts = a.view(1024, -1, n); torch.bmm(parts.mT, parts).sum(0) for a.T @ a|"
     "CUDA: split-K or stream-K (cuBLASLt, CUTLASS)",
+    "the sums are taken in another order"};
+
+constexpr RemedyCase kLongBags = {
+    "Share long bags out over more threads", "hours",
+    "PyTorch: F.embedding_bag over parts of each bag, then their sum: parts of 128 rows, "
+    ".view(bags, parts, -1).sum(1)",
     "the sums are taken in another order"};
 
 const DeviceInfo* device_of(const Facts& facts, const KernelStat& kernel) {
@@ -146,6 +154,28 @@ void add_tall(const Facts& facts, std::size_t row, const Touch& product, Advice&
   advice.interventions.push_back(std::move(out));
 }
 
+// One thread adds up a column of a bag, however long that is.
+void add_bags(const Facts& facts, std::size_t row, double threads, double units, Advice& advice) {
+  const KernelStat& kernel = facts.rows.kernels[row];
+  Problem problem;
+  problem.dimensions = dimensions_from_text(kernel.shape);
+  const auto rows =
+      static_cast<double>(problem["indices"] / std::max<std::int64_t>(1, problem["bags"]));
+  if (kernel.duration.mean_ns() < kLongLaunch || rows < kLongBag) return;
+  const double most = 1 - std::max(kernel.roof.utilization, threads / (units * kThreadsOfUnit));
+  Intervention out = from_remedy(kGrid[0], kLongBags);
+  scale_row(facts, row, {1 - 0.3 * most, 1 - 0.8 * most, 1 - most}, out);
+  name_kernel(kernel, out);
+  out.evidence.push_back(
+      {problem_text(kernel),
+       fmt::format("{} at work, one for each column of a bag, for {}; {} a bag",
+                   counted(threads, "thread"), counted(units, "SM"), counted(rows, "row")),
+       "shapes"});
+  out.assumptions.emplace_back("the bags are about equally long");
+  out.confidence = "C";
+  advice.interventions.push_back(std::move(out));
+}
+
 void add_grids(Walk& walk, Advice& advice) {
   const Facts& facts = walk.facts();
   Intervention waves = from_remedy(kGrid[1]);
@@ -155,7 +185,9 @@ void add_grids(Walk& walk, Advice& advice) {
     if (device == nullptr || kernel.name.op_class == "communication" || does_well(kernel) ||
         kernel.duration.mean_ns() < kShortLaunch || kernel.launch.blocks() <= 0)
       continue;
-    if (is_tall(walk.report_touch(i))) {
+    if (const double threads = few_threads_of_bags(facts, kernel); threads > 0) {
+      add_bags(facts, i, threads, units_of(*device), advice);
+    } else if (is_tall(walk.report_touch(i))) {
       add_tall(facts, i, walk.report_touch(i), advice);
     } else if (static_cast<double>(kernel.launch.blocks()) < 0.75 * units_of(*device)) {
       add_small(facts, i, units_of(*device), advice);

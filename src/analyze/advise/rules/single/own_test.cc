@@ -222,5 +222,28 @@ TEST(LocalGathers, OfPointsThatSampleAVolume) {
   EXPECT_EQ(find(sampled(820'000, "aten::upsample_trilinear3d"), "local_gathers"), nullptr);
 }
 
+Advice bags(const char* shape) {
+  const KernelRow sums =
+      advised_row("void at::native::EmbeddingBag_updateOutputKernel_sum_mean<float, long>()",
+                  "aten::_embedding_bag_forward_only", shape, "f32");
+  return Program()
+      .steps(kSteps, [&](Program& program) { program.kernel(sums, 2'000'000); })
+      .advice();
+}
+
+TEST(FillTheDevice, LongBagsOfWhichAThreadAddsAColumn) {
+  const Advice advice = bags("indices=262144,cols=64,rows=200000,bags=16");
+  const Intervention* one = find(advice, "fill_the_device");
+  ASSERT_NE(one, nullptr);
+  EXPECT_EQ(one->title, "Share long bags out over more threads");
+  EXPECT_NEAR(one->saved_share.mid, 0.78, 0.04);
+  EXPECT_EQ(find(advice, "local_gathers"), nullptr);  // the order of the rows is not at fault
+  // Many bags, and short ones.
+  const Advice many = bags("indices=262144,cols=64,rows=200000,bags=2048");
+  EXPECT_EQ(find(many, "fill_the_device"), nullptr);
+  EXPECT_NE(find(many, "local_gathers"), nullptr);
+  EXPECT_EQ(find(bags("indices=1024,cols=64,rows=200000,bags=16"), "fill_the_device"), nullptr);
+}
+
 }  // namespace
 }  // namespace purlin::analyze
