@@ -4,8 +4,8 @@
 The search is that of `purlin tune`, through libpurlin: strategy `auto`, races, finals and a journal. Configs
 that are likely to be next compile on threads while earlier ones are timed. Each run is chosen by all results before it.
 A config is out, without a launch, if it does not compile, needs too much shared memory, spills heavily or breaks a
-limit. The budget does not count these. Others are verified against the default config. The search starts from results of the same kernel in the cache: of other shapes,
-dtypes and GPUs. It leaves its own there.
+limit. The budget does not count these. Others are verified against the default config. The search starts from
+results of the same kernel in the cache: of other shapes, dtypes and GPUs. It leaves its own there.
 
 A process that is ended leaves a journal next to the cache (sessions/triton); the next process goes on with it.
 Thread-safety and failure: as purlin.triton_autotune. An error of the default config is raised.

@@ -219,7 +219,7 @@ class Hook:
         launches takes longer, is then shut down as in the traced one. The slowest rank sets the pace."""
         if not self._may_trace():
             return
-        if self._other_rank and answer.keeps_cupti:
+        if self._other_rank and (answer.keeps_cupti or self.finished):  # or it is shut down already
             self._finish("other_rank")
             return
         settings = self.settings
