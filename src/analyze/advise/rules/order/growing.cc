@@ -12,7 +12,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 namespace purlin::analyze {
@@ -78,6 +79,7 @@ class Growing {
   void take(const Pass& pass, std::uint32_t from) {
     for (std::uint32_t i = from; i <= pass.last; ++i) {
       const std::uint32_t one = all_[i], row = walk_.at(one).row;
+      if (seen_.contains(one)) continue;
       const Touch& touch = walk_.touch(one);
       const bool of_rows =
           touch.kind == TouchKind::kProduct
@@ -89,10 +91,15 @@ class Growing {
     }
     rows_ = pass.rows, more_ = pass.more;
   }
-  double queries(std::uint32_t activity) const {
-    Problem problem;
-    problem.dimensions = dimensions_from_text(walk_.stat(activity).shape);
-    return static_cast<double>(problem["Sq"] * std::max<std::int64_t>(1, problem["B"]));
+  // Of an attention; a row's text is read once.
+  double queries(std::uint32_t activity) {
+    const auto [found, is_new] = queries_.try_emplace(walk_.at(activity).row, 0);
+    if (is_new) {
+      Problem problem;
+      problem.dimensions = dimensions_from_text(walk_.stat(activity).shape);
+      found->second = static_cast<double>(problem["Sq"] * std::max<std::int64_t>(1, problem["B"]));
+    }
+    return found->second;
   }
 
   Interval3 left_of(std::uint32_t row, double ns) const {
@@ -148,9 +155,10 @@ class Growing {
   Walk& walk_;
   Advice& advice_;
   Launches all_;
-  std::set<std::uint32_t> seen_;
-  std::map<std::uint32_t, Launches> work_;  // by profile row
-  std::map<std::uint32_t, double> new_;     // rows, by profile row
+  std::unordered_set<std::uint32_t> seen_;
+  std::unordered_map<std::uint32_t, double> queries_;  // by profile row
+  std::map<std::uint32_t, Launches> work_;             // by profile row
+  std::map<std::uint32_t, double> new_;                // rows, by profile row
   double rows_ = 0, more_ = 0;
 };
 
