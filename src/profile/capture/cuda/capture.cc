@@ -5,6 +5,7 @@
 #include "profile/capture/cuda/devices.h"
 #include "profile/capture/cuda/tiers.h"
 #include "profile/capture/recording/json_text.h"
+#include "profile/capture/session/timed_lock.h"
 
 #include <unistd.h>
 
@@ -62,13 +63,18 @@ void Capture::collect(bool final) {
   if (!final) redirect_new_copies(cupti_, session_.recorder());
   scheduler_.collect(ownership_, final);
   ownership_.resume_if_idle();
-  if (aggregator_.seen_records() && !devices_known_) {
-    devices_known_ = true;
-    session_.set_devices(describe_devices());
-    if (const std::string sharing = sharing_of_devices(); !sharing.empty())
-      session_.recorder().note("shared_device", sharing);
-  }
+  find_devices();
   aggregator_.account();
+}
+
+// The program may exit while the session's thread asks the driver: its last seal waits for that.
+void Capture::find_devices() {
+  std::unique_lock<std::timed_mutex> lock(finding_devices_, std::defer_lock);
+  if (!lock_in_time(lock) || devices_known_ || !aggregator_.seen_records()) return;
+  devices_known_ = true;
+  session_.set_devices(describe_devices());
+  if (const std::string sharing = sharing_of_devices(); !sharing.empty())
+    session_.recorder().note("shared_device", sharing);
 }
 
 }  // namespace purlin::profile::capture::cuda

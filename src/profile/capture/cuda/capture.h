@@ -17,6 +17,7 @@
 #include "profile/capture/session/session.h"
 
 #include <atomic>
+#include <mutex>
 #include <string>
 
 namespace purlin::profile::capture::cuda {
@@ -39,6 +40,8 @@ class Capture : public Source {
   std::uint32_t tracer_version() const override { return cupti_.version; }
 
  private:
+  void find_devices();
+
   const Cupti& cupti_;
   CaptureSession session_;
   Attribution attribution_;
@@ -46,7 +49,8 @@ class Capture : public Source {
   CollectorScheduler scheduler_;
   Ownership ownership_;
   std::atomic<bool> begun_ = false;
-  bool devices_known_ = false;
+  std::timed_mutex finding_devices_;
+  bool devices_known_ = false;  // guarded by it
 };
 
 }  // namespace purlin::profile::capture::cuda

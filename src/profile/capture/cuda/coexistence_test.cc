@@ -337,6 +337,25 @@ TEST_F(Coexistence, AProgramWithoutAContextIsNotTakenForAnotherClients) {
   EXPECT_FALSE(sealed("client_unseen"));
 }
 
+// The test runs itself as that program, with OUTER_SPOOL.
+TEST_F(Coexistence, AProgramThatEndsWhileItsDevicesAreReadKeepsThem) {
+  const char* const outer = std::getenv("OUTER_SPOOL");
+  if (outer == nullptr) {
+    setenv("OUTER_SPOOL", spool_.c_str(), 1);
+    EXPECT_EQ(status_alone(), 0);
+    EXPECT_TRUE(sealed("Fake GPU"));
+    return;
+  }
+  setenv("PURLIN_SPOOL", outer, 1);
+  setenv("FAKE_CUDA_SLOW", "300000", 1);
+  void* const driver = dlopen(PURLIN_FAKE_CUDA, RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(driver, nullptr);
+  const auto names_asked = reinterpret_cast<int (*)()>(dlsym(driver, "fake_names_asked"));
+  begin();
+  launch("work", 10);
+  ASSERT_TRUE(wait_until([&] { return names_asked() > 0; }));
+}
+
 TEST_F(Coexistence, NothingIsLeftOnForAClientThatIsDone) {
   begin();
   profile(10);

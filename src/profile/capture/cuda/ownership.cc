@@ -4,6 +4,7 @@
 #include "profile/capture/cuda/cupti/flush_times.h"
 #include "profile/capture/cuda/devices.h"
 #include "profile/capture/session/session.h"
+#include "profile/capture/session/timed_lock.h"
 
 #include <algorithm>
 #include <chrono>
@@ -23,17 +24,6 @@ std::uint64_t CUPTIAPI wall_clock() {
   ::clock_gettime(CLOCK_REALTIME, &now);
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u +
          static_cast<std::uint64_t>(now.tv_nsec);
-}
-
-// The limit of a hook's wait for Purlin. Purlin itself waits for a client only at exit, as long.
-constexpr std::chrono::seconds kLongestWait(2);
-
-bool lock_in_time(std::unique_lock<std::timed_mutex>& lock) {
-#ifdef __SANITIZE_THREAD__  // g++ 12's knows no waiting by the steady clock
-  return lock.try_lock_until(std::chrono::system_clock::now() + kLongestWait);
-#else
-  return lock.try_lock_for(kLongestWait);
-#endif
 }
 
 // A kind of record that CUPTI makes on request: of objects, not of work.
