@@ -86,7 +86,7 @@ def log_lines_parsed_in_the_loop():
         torch.manual_seed(1)
         table = nn.Embedding(50000, 64).to(GPU)
         net = nn.Sequential(nn.Linear(88, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 1)).to(GPU)
-        options = {"persistent_workers": True, "prefetch_factor": 4} if workers else {}
+        options = {"persistent_workers": True, "prefetch_factor": 2} if workers else {}
         batches = iter(torch.utils.data.DataLoader(Requests(lines), batch_size=None, num_workers=workers, **options))
 
         def loss():
