@@ -25,7 +25,7 @@ struct TaskKey {
 
   // 12 hex digits. Two findings with the same id are one task.
   std::string id() const;
-  auto operator<=>(const TaskKey&) const = default;
+  auto operator<=>(const TaskKey&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 struct Task {

@@ -210,7 +210,7 @@ class TimelineWriter {
     end_ = std::max(end_, origin_ + 1);
   }
 
-  Json& track(std::string_view kind, Json owner, std::string title) {
+  Json& track(std::string_view kind, const Json& owner, std::string title) {
     Json json =
         Json::object({{"kind", kind}, {"title", std::move(title)}, {"first", begin_.size()}});
     for (const Json::Member& member : owner.members()) json.set(member.key, member.value);

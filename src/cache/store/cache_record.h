@@ -64,7 +64,7 @@ struct Id128 {
   std::uint64_t high = 0, low = 0;
   static Id128 parse(std::string_view hex);  // zero where it is no id
   std::string hex() const;
-  auto operator<=>(const Id128&) const = default;
+  auto operator<=>(const Id128&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 struct Id128Hash {
   std::size_t operator()(const Id128& id) const { return static_cast<std::size_t>(id.low); }

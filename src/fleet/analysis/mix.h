@@ -19,11 +19,11 @@ namespace purlin::fleet::analysis {
 // A kernel on a model of GPU: what a conclusion is about.
 struct KernelKey {
   std::string kernel, gpu;
-  auto operator<=>(const KernelKey&) const = default;
+  auto operator<=>(const KernelKey&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 struct StratumKey {
   std::string shape, dtype;
-  auto operator<=>(const StratumKey&) const = default;
+  auto operator<=>(const StratumKey&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 using Strata = std::map<StratumKey, Sketch>;

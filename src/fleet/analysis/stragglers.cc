@@ -12,7 +12,7 @@ namespace {
 
 struct DeviceKey {
   std::string node, device, gpu;
-  auto operator<=>(const DeviceKey&) const = default;
+  auto operator<=>(const DeviceKey&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 using PeerKey = std::tuple<std::string, std::string, std::string>;  // kernel, shape, data type
 using DeviceStrata = std::map<PeerKey, Sketch>;

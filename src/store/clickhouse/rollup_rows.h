@@ -24,7 +24,7 @@ constexpr const char* kRollupColumns =
 
 struct BatchName {
   std::uint64_t high = 0, low = 0;
-  auto operator<=>(const BatchName&) const = default;
+  auto operator<=>(const BatchName&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 BatchName batch_name(const HashedBatch& batch);
 std::uint64_t source_id(const Batch& batch);
