@@ -27,7 +27,7 @@ class SourceLines {
 
  private:
   SourceLines() = default;
-  void* correlate_ = nullptr;
+  [[maybe_unused]] void* correlate_ = nullptr;  // CUPTI's function; unused without CUDA
 };
 
 }  // namespace purlin::gpu

@@ -223,7 +223,7 @@ TextParts parts_of(std::string_view text) {
 }
 
 TextParts parts_of_file(std::string path) {
-  return [path](const std::function<Status(std::string_view)>& take) -> Status {
+  return [path = std::move(path)](const std::function<Status(std::string_view)>& take) -> Status {
     Gunzip contents(take, kMaxRecordingBytes);
     std::optional<bool> packed;  // by the first part
     PURLIN_TRY(read_parts(path, kMaxRecordingBytes, [&](std::string_view part) {
