@@ -68,7 +68,7 @@ Run play(const Recorded& recorded, const MakeStrategy& make, std::uint64_t seed,
          std::size_t least) {
   const double budget_s = recorded.score.run_s();
   const std::unique_ptr<tune::Strategy> strategy =
-      make({recorded.space, seed, 0, budget_s, recorded.priors});
+      make({recorded.space, seed, recorded.score.limit(), budget_s, recorded.priors});
   Random noise(seed * 7919 + 17);
   Run run;
   double spent_s = 0, best_shown = 0;
