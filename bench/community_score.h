@@ -37,6 +37,7 @@ class CommunityScore {
   // that are shorter than the community's.
   void limit_to(std::size_t evaluations) { limit_ = evaluations; }
   bool limited() const { return limit_ > 0; }
+  std::size_t limit() const { return limit_; }
 
   double optimum() const { return values_.front(); }
   // After how many draws random search is expected to be this share of the way from the median to

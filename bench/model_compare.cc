@@ -135,7 +135,7 @@ std::vector<Run> play_all(const Recorded& recorded, const Kind& kind, int repeat
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
     for (std::size_t i = next++; i < runs.size(); i = next++)
-      runs[i] = play(recorded, kind.make, i + 1, noisy);
+      runs[i] = play(recorded, kind.make, i + 1, noisy, kCounts.back());
   };
   std::vector<std::thread> pool;
   for (int t = 1; t < threads; ++t) pool.emplace_back(work);

@@ -8,6 +8,8 @@
 #include "tune/session/replay_evaluator.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstdio>
 
 namespace purlin::bench {
@@ -62,16 +64,16 @@ std::vector<std::unique_ptr<Recorded>> read_all(const std::string& directory,
   return all;
 }
 
-Run play(const Recorded& recorded, const MakeStrategy& make, std::uint64_t seed, bool noisy) {
+Run play(const Recorded& recorded, const MakeStrategy& make, std::uint64_t seed, bool noisy,
+         std::size_t least) {
   const double budget_s = recorded.score.run_s();
   const std::unique_ptr<tune::Strategy> strategy =
-      make({recorded.space, seed, 0, budget_s, recorded.priors});
+      make({recorded.space, seed, recorded.score.limit(), budget_s, recorded.priors});
   Random noise(seed * 7919 + 17);
   Run run;
   double spent_s = 0, best_shown = 0;
   std::optional<double> held;  // the true value of the config that showed the best time
   const auto now = [] { return system_clock().monotonic_ns(); };
-  const std::size_t least = recorded.score.limited() ? 0 : kCounts.back();
   while (run.asked < least || spent_s < budget_s) {
     const std::int64_t start = now();
     const std::optional<std::size_t> index = strategy->ask();
@@ -98,6 +100,11 @@ Run play(const Recorded& recorded, const MakeStrategy& make, std::uint64_t seed,
     for (std::size_t i = 0; i < kCounts.size(); ++i)
       if (run.asked <= kCounts[i] && held) run.share[i] = recorded.score.optimum() / *held;
   }
+  if (const tune::TransferOutcome* transfer = strategy->transfer()) {
+    constexpr std::array kStates = {"trying", "kept", "dropped"};
+    run.transfer =
+        fmt::format("{}: {}", kStates[static_cast<std::size_t>(transfer->state)], transfer->why);
+  }
   return run;
 }
 
@@ -105,6 +112,21 @@ double score_of(const Recorded& recorded, const std::vector<Run>& runs) {
   std::vector<std::vector<Trial>> repeats;
   for (const Run& run : runs) repeats.push_back(run.trials);
   return CommunityScore::mean(recorded.score.curve(repeats));
+}
+
+double error_of(const Recorded& recorded, const std::vector<Run>& runs) {
+  constexpr std::size_t kParts = 4;
+  if (runs.size() < kParts) return 0;
+  std::array<std::vector<Run>, kParts> parts;
+  for (std::size_t i = 0; i < runs.size(); ++i) parts[i % kParts].push_back(runs[i]);
+  double sum = 0, squares = 0;
+  for (const std::vector<Run>& part : parts) {
+    const double score = score_of(recorded, part);
+    sum += score;
+    squares += score * score;
+  }
+  const double variance = std::max(0.0, squares - sum * sum / kParts) / (kParts - 1);
+  return std::sqrt(variance / kParts);
 }
 
 }  // namespace purlin::bench

@@ -40,14 +40,18 @@ struct Run {
   std::size_t asked = 0;
   double step_s = 0, longest_s = 0;            // in the strategy: all steps, the longest
   std::array<double, kCounts.size()> share{};  // of the optimum's speed
+  std::string transfer;                        // what became of the priors, and why
 };
 using MakeStrategy =
     std::function<std::unique_ptr<tune::Strategy>(const tune::StrategyRequest& request)>;
-// Until both the community's budget and the last of kCounts are spent; the strategy knows of the
+// Until both the community's budget and `least` evaluations are spent; the strategy knows of the
 // former. `noisy`: each evaluation shows one random sample.
-Run play(const Recorded& recorded, const MakeStrategy& make, std::uint64_t seed, bool noisy);
+Run play(const Recorded& recorded, const MakeStrategy& make, std::uint64_t seed, bool noisy,
+         std::size_t least);
 
 // The community score of one strategy's repeats.
 double score_of(const Recorded& recorded, const std::vector<Run>& runs);
+// Its standard error, from the scores of four parts of the repeats; 0 = too few of them.
+double error_of(const Recorded& recorded, const std::vector<Run>& runs);
 
 }  // namespace purlin::bench

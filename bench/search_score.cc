@@ -4,7 +4,7 @@
 // evaluation shows one random sample instead of the mean, and what a search step takes.
 //
 //   bench_search_score [--spaces DIR] [--strategy A,B] [--only TEXT] [--repeats 25] [--threads 2]
-//                      [--noisy 1] [--evaluations N]
+//                      [--noisy 1] [--evaluations N] [--beyond 1] [--each 0]
 //                      [--priors shared|cross-vendor|winners|misleading|useless|mixed|...]
 //   bench_search_score --worst N,M [--strategy A,B] [--only TEXT] [--repeats 25]
 //   bench_search_score --set-aside 1 [--only TEXT] [--repeats 25] [--settings A,B]
@@ -18,7 +18,9 @@
 // with the slowest (wrong-top), or whose order is turned round (reversed-top). --evaluations scores
 // budgets of so few evaluations instead of the community's. --seed is the first seed. --worst shows
 // the shares of the optimum's speed that budgets of so many evaluations end at, the lowest among
-// them, and which strategies end more than 10 % below the optimum. --set-aside leaves one kernel
+// them, and which strategies end more than 10 % below the optimum. --beyond 0 stops each run where
+// its budget ends. --each 1 prints each repeat. The error is the standard error of four parts of
+// the repeats. --set-aside leaves one kernel
 // out: the constants of `model` that are best on the other kernels are scored on it. Deterministic
 // but for the step times; prints Markdown.
 #include "base/files.h"
@@ -33,6 +35,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -112,7 +115,7 @@ Status give_priors(const std::vector<std::unique_ptr<Recorded>>& spaces, const s
 }
 
 struct Score {
-  double score = 0, noisy_score = 0;
+  double score = 0, error = 0, noisy_score = 0;
   std::array<double, kCounts.size()> share{}, noisy_share{};
   double step_us = 0, longest_ms = 0;
 };
@@ -122,6 +125,8 @@ struct Plan {
   unsigned threads = 2;
   bool noisy = true;       // also with one random sample of each config
   std::uint64_t seed = 1;  // of the first repeat
+  bool beyond = true;      // runs go on to the last of kCounts
+  bool each = false;       // prints each repeat
 };
 
 Score score(const Recorded& recorded, const MakeStrategy& make, const Plan& plan) {
@@ -130,9 +135,11 @@ Score score(const Recorded& recorded, const MakeStrategy& make, const Plan& plan
   std::array<std::vector<Run>, 2> runs;  // plain, noisy
   for (std::size_t i = 0; i < kinds; ++i) runs[i].resize(static_cast<std::size_t>(repeats));
   std::atomic<std::size_t> next{0};
+  const std::size_t least = plan.beyond && !recorded.score.limited() ? kCounts.back() : 0;
   const auto work = [&] {
     for (std::size_t i = next++; i < kinds * static_cast<std::size_t>(repeats); i = next++)
-      runs[i % kinds][i / kinds] = play(recorded, make, plan.seed + i / kinds, i % kinds == 1);
+      runs[i % kinds][i / kinds] =
+          play(recorded, make, plan.seed + i / kinds, i % kinds == 1, least);
   };
   std::vector<std::thread> pool;
   for (unsigned t = 1; t < plan.threads; ++t) pool.emplace_back(work);
@@ -141,6 +148,10 @@ Score score(const Recorded& recorded, const MakeStrategy& make, const Plan& plan
 
   Score result;
   result.score = score_of(recorded, runs[0]);
+  result.error = error_of(recorded, runs[0]);
+  for (std::size_t i = 0; plan.each && i < runs[0].size(); ++i)
+    fmt::print("  {} seed {}: {:.3f}, {} evaluations, {}\n", recorded.name, plan.seed + i,
+               score_of(recorded, {runs[0][i]}), runs[0][i].asked, runs[0][i].transfer);
   if (plan.noisy) result.noisy_score = score_of(recorded, runs[1]);
   double steps = 0;
   for (const Run& run : runs[0]) {
@@ -163,18 +174,19 @@ std::string shares_text(const std::array<double, kCounts.size()>& shares) {
 }
 
 void print_row(const std::string& name, const std::string& facts, const Score& s) {
-  fmt::print("| {} |{} {:.3f} |{} {:.3f} |{} {:.1f} | {:.2f} |\n", name, facts, s.score,
-             shares_text(s.share), s.noisy_score, shares_text(s.noisy_share), s.step_us,
+  fmt::print("| {} |{} {:.3f} | {:.3f} |{} {:.3f} |{} {:.1f} | {:.2f} |\n", name, facts, s.score,
+             s.error, shares_text(s.share), s.noisy_score, shares_text(s.noisy_share), s.step_us,
              s.longest_ms);
   std::fflush(stdout);
 }
 
 void print_head(const std::string& first, const std::string& facts, int extra) {
   fmt::print(
-      "\n| {} |{} score | @25 | @50 | @100 | @200 | noisy score | @25 | @50 | @100 | @200 | step, "
+      "\n| {} |{} score | error | @25 | @50 | @100 | @200 | noisy score | @25 | @50 | @100 | @200 "
+      "| step, "
       "µs | longest, ms |\n|---|",
       first, facts);
-  for (int i = 0; i < 12 + extra; ++i) fmt::print("--:|");
+  for (int i = 0; i < 13 + extra; ++i) fmt::print("--:|");
   fmt::print("\n");
 }
 
@@ -184,6 +196,7 @@ Score mean_of(const std::vector<Score>& scores, double& worst) {
   worst = 1;
   for (const Score& s : scores) {
     mean.score += s.score / count;
+    mean.error += s.error * s.error / count / count;
     mean.noisy_score += s.noisy_score / count;
     mean.step_us += s.step_us / count;
     mean.longest_ms = std::max(mean.longest_ms, s.longest_ms);
@@ -193,6 +206,7 @@ Score mean_of(const std::vector<Score>& scores, double& worst) {
       mean.noisy_share[i] += s.noisy_share[i] / count;
     }
   }
+  mean.error = std::sqrt(mean.error);
   return mean;
 }
 
@@ -412,14 +426,14 @@ int run(int count, char** arguments) {
       {"--spaces", ""},   {"--strategy", ""},   {"--only", ""},         {"--repeats", "25"},
       {"--threads", "2"}, {"--traces", ""},     {"--priors", ""},       {"--noisy", "1"},
       {"--settings", ""}, {"--set-aside", "0"}, {"--evaluations", "0"}, {"--seed", "1"},
-      {"--worst", ""}};
+      {"--worst", ""},    {"--beyond", "1"},    {"--each", "0"}};
   for (int i = 1; i < count; i += 2) {
     const auto found = given.find(arguments[i]);
     if (found == given.end() || i + 1 == count) {
       fmt::print(stderr,
                  "search_score: '{}' is no option with a value; there are: --spaces, "
                  "--strategy, --only, --repeats, --threads, --traces, --priors, --noisy, "
-                 "--evaluations, --seed, --worst, --set-aside, --settings\n",
+                 "--evaluations, --seed, --worst, --set-aside, --settings, --beyond, --each\n",
                  arguments[i]);
       return 2;
     }
@@ -449,8 +463,9 @@ int run(int count, char** arguments) {
   const auto number = [&](const char* name, int least) {
     return std::max(least, std::atoi(given[name].c_str()));
   };
-  const Plan plan{number("--repeats", 1), static_cast<unsigned>(number("--threads", 1)),
-                  number("--noisy", 0) > 0, static_cast<std::uint64_t>(number("--seed", 1))};
+  const Plan plan{number("--repeats", 1),    static_cast<unsigned>(number("--threads", 1)),
+                  number("--noisy", 0) > 0,  static_cast<std::uint64_t>(number("--seed", 1)),
+                  number("--beyond", 0) > 0, number("--each", 0) > 0};
   for (const auto& recorded : spaces)
     recorded->score.limit_to(static_cast<std::size_t>(number("--evaluations", 0)));
   if (number("--set-aside", 0) > 0) return score_set_aside(spaces, given["--settings"], plan);

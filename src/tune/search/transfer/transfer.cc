@@ -8,6 +8,8 @@
 // - The first config, the pilot, is one that the runs rate as good, but not as the best. The best
 //   of wrong runs may be the slowest config there is. The runs rate its neighbours as good, too:
 //   one result of theirs is easily an accident.
+//   With a budget of fewer than 20 evaluations it takes up to a third of them if the runs are
+//   wrong. Three configs are then drawn first, and their order must not speak against the runs.
 // - Then configs are drawn at random, until the pilot has passed or is refuted (rungs.h). Their
 //   best is asked for once the pilot has passed, and has to pass, too. A refuted one ends the
 //   trial. With a budget of 200 evaluations or more, only their best does: one slow config more is
@@ -50,6 +52,9 @@ constexpr double kPilotFrom = 0.05, kPilotTo = 0.15;
 constexpr std::size_t kPilots = 200;
 // Evaluations of a budget for which one slow config more is little: less than 1 %.
 constexpr double kEnough = 200;
+// Evaluations of a budget below which draws come before the pilot, and how many.
+constexpr double kShort = 20;
+constexpr std::size_t kDrawnFirst = 3;
 // One config in so many is drawn until the runs are judged: while they are doubted, and later.
 constexpr std::size_t kDrawEveryOpen = 2, kDrawEvery = 8;
 constexpr std::size_t kFailedPilots = 2;  // that others take the place of
@@ -206,6 +211,7 @@ class Transfer : public Strategy {
 
   // Until a rung has passed, nothing speaks for the runs: only draws are made.
   Trial next_of_trial() {
+    if (draws_first() && judged_.size() < kDrawnFirst) return one_of_the_first();
     if (!pilot_) return {pilot()};
     if (!passed(piloted_) && !forgiven()) return draw_or_wait();
     if (!favourite_) return {favourite_ = propose()};
@@ -217,6 +223,18 @@ class Transfer : public Strategy {
 
   // A budget for which one more slow config is little has their best asked for all the same.
   bool forgiven() const { return refuted(piloted_) && allowed() >= kEnough; }
+
+  // Until the pilot is asked for. Runs of a few winners have no order that draws could speak for.
+  bool draws_first() const {
+    return proposed_.empty() && !few_ && allowed() > 0 && allowed() < kShort;
+  }
+
+  Trial one_of_the_first() {
+    const std::size_t outstanding = seen_.size() - told_.size();
+    if (judged_.size() + outstanding >= kDrawnFirst) return {std::nullopt, true};
+    if (const std::optional<std::size_t> index = draw()) return {index};
+    return {std::nullopt, outstanding > 0};
+  }
 
   Trial draw_or_wait() {
     const bool outstanding = seen_.size() > told_.size();
@@ -373,6 +391,8 @@ class Transfer : public Strategy {
       surrogate_.forget(i);
       ++outcome_.runs_dropped;
     }
+    if (draws_first() && judged_.size() >= kDrawnFirst && contradicted())
+      return drop("the order of the first random configs is not theirs");
     if (refuted(piloted_) && !forgiven())
       return drop("what they call good is slower here than random configs");
     if (refuted(favoured_)) return drop("their best is slower here than random configs");
@@ -388,6 +408,12 @@ class Transfer : public Strategy {
     if (outcome_.evidence < kNoEvidence) return drop(kUnlikely);
     if (count < 2 * first && outcome_.belief < kTrusted) return;
     keep(claim);
+  }
+
+  // Whether what was measured here makes each of the runs more likely useless than not.
+  bool contradicted() const {
+    return std::all_of(runs_.begin(), runs_.end(),
+                       [&](const Order& run) { return belief_in_runs(judged_by(run)) < kDoubted; });
   }
 
   // What decided.

@@ -59,8 +59,9 @@ double best_of(Strategy& strategy, const Space& space, double shift, int evaluat
 
 class Transfer : public testing::Test {
  protected:
-  std::unique_ptr<Strategy> make(std::vector<PriorRun> priors, std::uint64_t seed = 1) {
-    StrategyRequest request{space_, seed};
+  std::unique_ptr<Strategy> make(std::vector<PriorRun> priors, std::uint64_t seed = 1,
+                                 std::size_t evaluations = 0) {
+    StrategyRequest request{space_, seed, evaluations};
     request.priors = std::move(priors);
     return make_transfer(request);
   }
@@ -103,6 +104,54 @@ TEST_F(Transfer, ADefaultCountsAsADraw) {
   strategy->tell(slow, {time_of(space_, slow, 0), 1});
   EXPECT_EQ(time_of(space_, second_praised(*strategy, space_), 0), 1.0);
   EXPECT_LE(strategy->transfer()->drawn, 3u);
+}
+
+TEST_F(Transfer, AShortBudgetDrawsThreeBeforeItAsksForAnythingPraised) {
+  const auto strategy = make({run_of(space_, 0)}, 1, 8);
+  for (int i = 0; i < 3; ++i) {
+    const std::size_t index = *strategy->ask();
+    EXPECT_EQ(strategy->transfer()->proposed, 0u) << i;
+    if (i == 2) {
+      EXPECT_EQ(strategy->ask(), std::nullopt);  // the order of all three decides
+    }
+    strategy->tell(index, {time_of(space_, index, 0), 1});
+  }
+  strategy->ask();
+  EXPECT_EQ(strategy->transfer()->proposed, 1u);
+  EXPECT_EQ(strategy->transfer()->drawn, 3u);
+
+  const auto longer = make({run_of(space_, 0)}, 1, 20);
+  longer->ask();
+  EXPECT_EQ(longer->transfer()->proposed, 1u);
+}
+
+TEST_F(Transfer, AShortBudgetCountsTheDefaultAsOneOfTheFirst) {
+  const auto strategy = make({run_of(space_, 0)}, 1, 8);
+  const std::size_t slow = run_of(space_, 0).times.back().first;
+  strategy->tell(slow, {time_of(space_, slow, 0), 1});
+  for (int i = 0; i < 2; ++i) {
+    const std::size_t index = *strategy->ask();
+    strategy->tell(index, {time_of(space_, index, 0), 1});
+  }
+  strategy->ask();
+  EXPECT_EQ(strategy->transfer()->proposed, 1u);
+}
+
+// The best of wrong runs may take a third of such a budget.
+TEST_F(Transfer, AShortBudgetAsksForNothingThatRunsTurnedRoundPraise) {
+  int without = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const auto strategy = make({turned_round(run_of(space_, 0))}, seed, 8);
+    best_of(*strategy, space_, 0, 8);
+    without += strategy->transfer()->proposed == 0;
+  }
+  EXPECT_GE(without, 15);
+  int kept = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const auto strategy = make({run_of(space_, 0)}, seed, 8);
+    kept += best_of(*strategy, space_, 0, 8) == 1.0;
+  }
+  EXPECT_GE(kept, 18);
 }
 
 // One config that runs rate as good by accident is no pilot: they rate its neighbours as slow.
