@@ -38,13 +38,6 @@ void pay_instead(const Unit& unit, Intervention& one) {
 
 }  // namespace
 
-std::vector<std::uint32_t> Facts::profile_rows(std::size_t row) const {
-  std::vector<std::uint32_t> out;
-  for (std::uint32_t i = 0; i < row_of.size(); ++i)
-    if (row_of[i] == row) out.push_back(i);
-  return out;
-}
-
 void add_savings(const Facts& facts, std::vector<Intervention>& interventions) {
   const Replayer* replayer = facts.replayer.get();
   const double step = replayer != nullptr ? replayer->quality().baseline_ns.mid : 0;
