@@ -127,7 +127,7 @@ TEST(Syncs, ReadsInARowBecomeOne) {
 }
 
 // Of a value that the host reads alone, the wait and the read go. What a test decides needs no
-// kernels instead. An op that needs the value for its own size is written anew as a whole.
+// kernels instead. An op that needs the value for its own size is replaced as a whole.
 TEST(Syncs, WhatReadsTheValueSaysHowOpenTheEndsAre) {
   const auto read = [](const char* compares, const char* makes, const char* around) {
     return share_of(Program()
