@@ -58,7 +58,8 @@ struct Intervention {
   // Where it is not empty and the host's calls are known, replay computes the saving from it;
   // what the rule put into saved_ns counts elsewhere.
   Change change;
-  double instead_ns = 0;   // of one unit: new work that the change may need, at worst
+  // Of one unit: new work that the change may need, at worst; what may go with it unseen, at best.
+  double instead_ns = 0, besides_ns = 0;
   Interval3 saved_ns;      // of one unit, end to end
   Interval3 saved_share;   // of the unit's time in the same scenario
   std::string estimate;    // "replay"; "kernels": the rule's own arithmetic

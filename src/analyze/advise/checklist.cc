@@ -97,7 +97,7 @@ std::string odd_product(const Facts& facts) {
   for (std::size_t row = 0; row < facts.rows.kernels.size(); ++row) {
     const KernelStat& kernel = facts.rows.kernels[row];
     if (kernel.share < kLargeKernel) continue;
-    const auto& of_profile = facts.profile->kernels[facts.profile_rows(row).front()];
+    const auto& of_profile = facts.profile->kernels[facts.profile_rows[row].front()];
     const std::string odd = misaligned_extent(touch_of(of_profile, kernel), 16);
     if (!odd.empty() && !starts_with(odd, "M=")) return short_label(kernel) + ": " + odd;
   }

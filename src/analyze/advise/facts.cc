@@ -35,6 +35,9 @@ Facts gather(const Profile& profile, const TimelineAnalysis& timeline,
   facts.timeline = &timeline;
   facts.targets = targets;
   facts.rows = build_rows(profile, GroupBy::kShape, measured, &facts.row_of);
+  facts.profile_rows.resize(facts.rows.kernels.size());
+  for (std::uint32_t i = 0; i < facts.row_of.size(); ++i)
+    facts.profile_rows[facts.row_of[i]].push_back(i);
   facts.platform = platform_of(profile, facts.rows.kernels);
   facts.unit = unit_of(profile, timeline);
   facts.exposure = measure_exposure(profile);

@@ -84,7 +84,7 @@ class HardwareWhatIf {
       if (!factor) return std::nullopt;
       factors.push_back(*factor);
       if (factors[i] != 1)
-        change.edits.emplace_back(edit::Scale{Affected::of_rows(facts_.profile_rows(i)),
+        change.edits.emplace_back(edit::Scale{Affected::of_rows(facts_.profile_rows[i]),
                                               {factors[i], factors[i], factors[i]}});
     }
     WhatIf out;
@@ -143,7 +143,7 @@ class HardwareWhatIf {
       factors.push_back(factor);
       if (factor < 1)
         change.edits.emplace_back(
-            edit::Scale{Affected::of_rows(facts_.profile_rows(i)), {factor, factor, factor}});
+            edit::Scale{Affected::of_rows(facts_.profile_rows[i]), {factor, factor, factor}});
     }
     return saved_by(change, factors);
   }

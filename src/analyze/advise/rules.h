@@ -40,8 +40,8 @@ struct Facts {
   // Without the recorder it would wait longer, by what that cost.
   Interval3 max_by_kernels;
   Interval3 capped(Interval3 saved) const;
-  // Rows of the profile that are in one of the report.
-  std::vector<std::uint32_t> profile_rows(std::size_t row) const;
+  // Rows of the profile that are in each of the report.
+  std::vector<std::vector<std::uint32_t>> profile_rows;
   // Peak of the memory, B/s: 0 where unknown.
   double bandwidth_of(const KernelStat& kernel) const;
 };

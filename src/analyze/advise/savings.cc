@@ -30,20 +30,18 @@ void share_of_unit(const Unit& unit, Intervention& one) {
       {share(saved.low, base.low), share(saved.mid, base.mid), share(saved.high, base.high)}, 1);
 }
 
-void pay_instead(const Unit& unit, Intervention& one) {
-  if (one.instead_ns <= 0 || unit.baseline_ns.mid <= 0) return;
+void move_ends(const Unit& unit, Intervention& one) {
+  const double base = unit.baseline_ns.mid;
+  if (base <= 0) return;
   one.saved_ns.low -= one.instead_ns;
-  one.saved_share.low -= one.instead_ns / unit.baseline_ns.mid;
+  one.saved_share.low -= one.instead_ns / base;
+  if (one.estimate != "replay") return;
+  const double more = std::clamp(1 - one.saved_share.high, 0.0, one.besides_ns / base);
+  one.saved_ns.high += more * base;
+  one.saved_share.high += more;
 }
 
 }  // namespace
-
-std::vector<std::uint32_t> Facts::profile_rows(std::size_t row) const {
-  std::vector<std::uint32_t> out;
-  for (std::uint32_t i = 0; i < row_of.size(); ++i)
-    if (row_of[i] == row) out.push_back(i);
-  return out;
-}
 
 void add_savings(const Facts& facts, std::vector<Intervention>& interventions) {
   const Replayer* replayer = facts.replayer.get();
@@ -60,7 +58,7 @@ void add_savings(const Facts& facts, std::vector<Intervention>& interventions) {
       one.saved_ns = saving.ns * scale;
       one.confidence = lowered(one.confidence, replayer->quality().lower_confidence);
     }
-    pay_instead(facts.unit, one);
+    move_ends(facts.unit, one);
   }
 }
 

@@ -297,7 +297,7 @@ class KernelRules {
                "shape model");
     tiling(to, kernel);
     const Touch product =
-        touch_of(facts_.profile->kernels[facts_.profile_rows(row).front()], kernel);
+        touch_of(facts_.profile->kernels[facts_.profile_rows[row].front()], kernel);
     if (const std::string odd = misaligned_extent(product, 16); !odd.empty())
       evidence(to, "tensor cores want multiples of 16 bytes",
                fmt::format("{}: pad it to {:.0f}, {:.0f}, {:.0f} (M, N, K)", odd,

@@ -216,7 +216,7 @@ void scale_row(const Facts& facts, std::size_t row, Interval3 factor, Interventi
 }
 
 edit::Scale scale_of(const Facts& facts, std::size_t row, Interval3 factor) {
-  return {Affected::of_rows(facts.profile_rows(row)), factor};
+  return {Affected::of_rows(facts.profile_rows[row]), factor};
 }
 
 void name_kernel(const KernelStat& kernel, Intervention& out) { name_label(kernel.label, out); }

@@ -21,6 +21,11 @@ bool within_device(const Profile& profile, const Activity& activity) {
 
 Walk::Walk(const Facts& facts) : facts_(facts) {
   const Profile& profile = *facts.profile;
+  const auto& names = profile.timeline.names;
+  trains_ = std::any_of(names.begin(), names.end(), [](const std::string& name) {
+    return starts_with(name, "autograd::engine::evaluate_function") ||
+           starts_with(name, "Optimizer.step#");
+  });
   for (std::size_t i = 0; i < profile.kernels.size(); ++i)
     touches_.push_back(touch_of(profile.kernels[i], facts.rows.kernels[facts.row_of[i]]));
   report_touches_.resize(facts.rows.kernels.size());
@@ -69,14 +74,6 @@ const KernelStat& Walk::stat(std::uint32_t activity) const {
 }
 void Walk::take(std::span<const std::uint32_t> activities) {
   for (const std::uint32_t activity : activities) taken_[activity] = true;
-}
-
-bool Walk::trains() const {
-  const auto& names = facts_.profile->timeline.names;
-  return std::any_of(names.begin(), names.end(), [](const std::string& name) {
-    return starts_with(name, "autograd::engine::evaluate_function") ||
-           starts_with(name, "Optimizer.step#");
-  });
 }
 
 int Walk::step_of(const Activity& activity) const {

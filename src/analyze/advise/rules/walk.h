@@ -46,7 +46,7 @@ class Walk {
   const KernelStat& stat(std::uint32_t activity) const;
   bool taken(std::uint32_t activity) const { return taken_[activity]; }
   void take(std::span<const std::uint32_t> activities);
-  bool trains() const;  // the program runs a backward pass or an optimizer
+  bool trains() const { return trains_; }  // the program runs a backward pass or an optimizer
   // Index of the step that holds it; -1 outside of all.
   int step_of(const Activity& activity) const;
   double duration(std::uint32_t activity) const;
@@ -62,6 +62,7 @@ class Walk {
   std::vector<Touch> report_touches_;  // of each row of the report
   std::vector<Launches> runs_;
   std::vector<bool> taken_;
+  bool trains_ = false;
 };
 
 // Chains by their rows.

@@ -18,9 +18,11 @@ namespace {
 // Ops that only a read of the host needs, where they come right before it: a test of all values.
 constexpr std::string_view kDeciding[] = {"aten::any", "aten::all", "aten::equal",
                                           "aten::count_nonzero"};
-constexpr std::string_view kTesting[] = {"aten::isnan",      "aten::isinf", "aten::isfinite",
-                                         "aten::ne",         "aten::eq",    "aten::abs",
-                                         "aten::logical_not"};
+constexpr std::string_view kTesting[] = {
+    "aten::isnan",      "aten::isinf",       "aten::isfinite",    "aten::ne",
+    "aten::eq",         "aten::abs",         "aten::lt",          "aten::le",
+    "aten::gt",         "aten::ge",          "aten::logical_not", "aten::logical_and",
+    "aten::logical_or", "aten::bitwise_and", "aten::bitwise_or"};
 template <std::size_t kCount>
 bool one_of(const std::string_view (&names)[kCount], std::string_view name) {
   return std::find(std::begin(names), std::end(names), name) != std::end(names);
@@ -63,9 +65,11 @@ class FindReads {
   explicit FindReads(const Profile& profile) : profile_(profile), timeline_(profile.timeline) {}
 
   Reads run(const std::vector<std::uint32_t>& calls) {
-    for (const std::uint32_t i : calls)
+    for (const std::uint32_t i : calls) {
       if (const Op* op = outermost_of_call(timeline_, i, kReading))
         found_[begin_of(*op)] = end_of(*op);
+      if (is_of_program(outermost_of_call(timeline_, i, kScalars))) out_.values += 1;
+    }
     const Streams streams(timeline_);
     for (const StreamWork& stream : streams.all())
       for (std::size_t i = 0; i < stream.activities.size(); ++i) look_at(stream.activities, i);
@@ -75,6 +79,16 @@ class FindReads {
   }
 
  private:
+  // Not of an op that needs a value to know its own size, such as aten::repeat_interleave.
+  bool is_of_program(const Op* scalar) const {
+    if (scalar == nullptr) return false;
+    int seen = 0;
+    for (std::uint32_t op = scalar->parent; op < timeline_.ops.size() && ++seen < kMostOpsAbove;
+         op = timeline_.ops[op].parent)
+      if (name_in(timeline_, timeline_.ops[op].name).find("autograd") == std::string_view::npos)
+        return false;
+    return true;
+  }
   void look_at(std::span<const std::uint32_t> work, std::size_t at) {
     const Activity& one = timeline_.activities[work[at]];
     const Op* op = outermost_of_call(timeline_, one.call, kReading);
@@ -100,7 +114,9 @@ class FindReads {
       out_.work.push_back(work[at - 1]);
       begin = std::min(begin, begin_of_outermost(timeline_, its));
     }
-    if (decided) found_[begin] = std::max(found_[begin], end);
+    if (!decided) return;
+    found_[begin] = std::max(found_[begin], end);
+    out_.tests += 1;
   }
 
   const Profile& profile_;

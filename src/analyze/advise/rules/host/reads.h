@@ -17,6 +17,8 @@ inline constexpr std::uint64_t kReadBytes = 64;  // of a copy that carries singl
 struct Reads {
   std::vector<Interval> when;  // in order and disjoint
   std::vector<std::uint32_t> work;
+  double tests = 0;   // of all values, such as aten::any: what it asks decides, or is an assertion
+  double values = 0;  // read by the program itself and not within another op
 };
 // Of calls that wait.
 Reads find_reads(const Profile& profile, const std::vector<std::uint32_t>& calls);

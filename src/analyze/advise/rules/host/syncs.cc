@@ -33,6 +33,11 @@ constexpr Interval3 kMost = {0, 0.8, 1};
 constexpr Interval3 kJoined = {0.8, 1, 1}, kBetween = {0, 0.5, 1};
 // Small kernels for each value that the host no longer reads, at worst, and their time, ns.
 constexpr double kInstead = 2, kSmallKernel = 2'000, kMostInstead = 0.15;
+// An op that needs a value for its own size, copies and reads in a row are replaced with the code
+// around them. Programs gained up to this part of the step more by that. Where almost all waits
+// are for values that the program reads one by one, nothing else went, but with a test the host's
+// code for it.
+constexpr double kBesides = 0.27, kBesidesTests = 0.09, kAlmostAll = 0.8;
 
 // A reduction of errors or magnitudes to one value is a test, or for a log. A dot product is not.
 constexpr std::string_view kOfErrors[] = {"aten::sub",  "aten::abs",  "aten::linalg_vector_norm",
@@ -68,9 +73,8 @@ double time_of(const HostView& view, const std::vector<std::uint32_t>& activitie
 Interval3 rest_of(const Interval3& gone) { return {1 - gone.low, 1 - gone.mid, 1 - gone.high}; }
 
 // The host's time in some reads and the device's work for them go with their waits.
-void remove_reads(const Profile& profile, edit::RemoveCalls edit, Change& change) {
+void remove_reads(Reads reads, edit::RemoveCalls edit, Change& change) {
   if (edit.calls.empty()) return;
-  Reads reads = find_reads(profile, edit.calls);
   const Interval3 left = rest_of(edit.gone);
   if (!reads.when.empty())
     change.edits.emplace_back(edit::ScaleHost{left, std::move(reads.when), kNone});
@@ -90,7 +94,8 @@ void join_reads(const HostView& view, ReadsInARow row, Intervention& out) {
   out.assumptions.emplace_back(
       "values that are read in a row can be read at once, such as by .tolist()");
   out.change.edits.emplace_back(edit::ScaleHost{rest_of(kBetween), std::move(row.between), kNone});
-  remove_reads(*view.facts.profile, {std::move(row.again), kJoined}, out.change);
+  Reads reads = find_reads(*view.facts.profile, row.again);
+  remove_reads(std::move(reads), {std::move(row.again), kJoined}, out.change);
 }
 
 // A test of how far an iteration is: a reduction to one value that the host reads, what leads to it
@@ -209,6 +214,7 @@ void add_syncs_rule(HostView& view) {
   });
   edit.gone = view.unit.kind == "step" && waits >= kManyWaits ? kMost : kHalf;
   const Interval3 gone = edit.gone;
+  Reads reads = find_reads(*view.facts.profile, edit.calls);
   std::vector<std::pair<double, std::uint32_t>> most;
   for (const auto& [name, count] : by_name) most.emplace_back(-count, name);
   std::sort(most.begin(), most.end());
@@ -229,7 +235,8 @@ void add_syncs_rule(HostView& view) {
   if (small > 0) {
     // Where the host decides by what it reads, the device has to decide instead.
     const double each = launch_cost(view.facts).mid + kSmallKernel;
-    const double decisions = std::max(0.0, small - static_cast<double>(row.again.size()));
+    const double decisions =
+        std::max(0.0, small - static_cast<double>(row.again.size()) - reads.tests);
     out.instead_ns = std::min(kMostInstead * view.unit.baseline_ns.mid,
                               decisions * view.share * kInstead * each);
     out.evidence.push_back(
@@ -243,6 +250,11 @@ void add_syncs_rule(HostView& view) {
          "timeline"});
     out.change.edits.emplace_back(edit::Remove{Affected::of(copies), gone});
   }
+  if (!copies.empty() || !row.again.empty() ||
+      reads.values < kAlmostAll * static_cast<double>(edit.calls.size()))
+    out.besides_ns = kBesides * view.unit.baseline_ns.mid;
+  else if (2 * reads.tests > reads.values)
+    out.besides_ns = kBesidesTests * view.unit.baseline_ns.mid;
   view.add_longest(IdleCause::kSynchronization, out);
   out.assumptions.emplace_back(
       out.instead_ns > 0
@@ -250,7 +262,7 @@ void add_syncs_rule(HostView& view) {
             "device: two programs became slower, so the low estimate is a loss"
           : "the wait may be a real dependency, so the low estimate is 0");
   join_reads(view, std::move(row), out);
-  remove_reads(*view.facts.profile, std::move(edit), out.change);
+  remove_reads(std::move(reads), std::move(edit), out.change);
   remove_tests(view, out);
   view.add(std::move(out), gone * waited, waited, "C");
 }

@@ -126,5 +126,39 @@ TEST(Syncs, ReadsInARowBecomeOne) {
   EXPECT_FALSE(says(find(read(2, false), "remove_syncs"), "read a step"));
 }
 
+// Of a value that the host reads alone, the wait and the read go. What a test decides needs no
+// kernels instead. An op that needs the value for its own size is replaced as a whole.
+TEST(Syncs, WhatReadsTheValueSaysHowOpenTheEndsAre) {
+  const auto read = [](const char* compares, const char* makes, const char* around) {
+    return share_of(Program()
+                        .steps(kSteps,
+                               [=](Program& program) {
+                                 const auto small = [](Program& inner) {
+                                   inner.work(5'000).kernel(functor("Exp", "n=262144,inputs=1"),
+                                                            20'000);
+                                 };
+                                 for (int i = 0; i < 8; ++i) {
+                                   program.within("aten::tanh", small).within(compares, small);
+                                   program.within(makes, small).within(around, [](Program& inner) {
+                                     inner.within("aten::item", [](Program& innermost) {
+                                       innermost.copy("d2h pinned", 1'000, 1).wait().work(2'000);
+                                     });
+                                   });
+                                 }
+                               })
+                        .advice(),
+                    "remove_syncs");
+  };
+  const Interval3 value = read("aten::mul", "aten::sum", "aten::item");
+  const Interval3 sized = read("aten::mul", "aten::sum", "aten::repeat_interleave");
+  EXPECT_NEAR(sized.high, value.high + 0.27, 0.01);
+  EXPECT_NEAR(sized.mid, value.mid, 0.01);
+  EXPECT_LT(value.low, -0.05);
+  EXPECT_EQ(read("aten::mul", "aten::all", "aten::item").low, 0);
+  // A comparison is a part of the test.
+  const double compared = read("aten::lt", "aten::all", "aten::item").mid;
+  EXPECT_GT(compared, read("aten::mul", "aten::all", "aten::item").mid + 0.1);
+}
+
 }  // namespace
 }  // namespace purlin::analyze

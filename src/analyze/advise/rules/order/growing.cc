@@ -13,8 +13,8 @@
 #include <cmath>
 #include <map>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
+#include <vector>
 
 namespace purlin::analyze {
 namespace {
@@ -36,6 +36,7 @@ class Growing {
  public:
   Growing(Walk& walk, Advice& advice) : walk_(walk), advice_(advice) {
     for (const Launches& run : walk_.runs()) all_.insert(all_.end(), run.begin(), run.end());
+    seen_.assign(all_.size(), false);
   }
 
   void run() {
@@ -79,13 +80,14 @@ class Growing {
   void take(const Pass& pass, std::uint32_t from) {
     for (std::uint32_t i = from; i <= pass.last; ++i) {
       const std::uint32_t one = all_[i], row = walk_.at(one).row;
-      if (seen_.contains(one)) continue;
+      if (seen_[i]) continue;
       const Touch& touch = walk_.touch(one);
       const bool of_rows =
           touch.kind == TouchKind::kProduct
               ? touch.m == pass.rows
               : (touch.light() && std::fmod(touch.n, pass.rows) == 0) || queries(one) == pass.rows;
-      if (!of_rows || !seen_.insert(one).second) continue;
+      if (!of_rows) continue;
+      seen_[i] = true;
       work_[row].push_back(one);
       new_[row] = pass.more;
     }
@@ -155,7 +157,7 @@ class Growing {
   Walk& walk_;
   Advice& advice_;
   Launches all_;
-  std::unordered_set<std::uint32_t> seen_;
+  std::vector<bool> seen_;                             // places
   std::unordered_map<std::uint32_t, double> queries_;  // by profile row
   std::map<std::uint32_t, Launches> work_;             // by profile row
   std::map<std::uint32_t, double> new_;                // rows, by profile row
