@@ -93,11 +93,12 @@ def tracks_of_stereo_sound_batch_normed():
 
 def load_runtime_compiler():
     """Loads NVRTC by its path: `_compile_kernel` opens it by name alone and does not look into the packages of a wheel."""
-    library = f"libnvrtc.so.{torch.version.cuda.split('.')[0]}"
+    name = f"libnvrtc.so.{torch.version.cuda.split('.')[0]}"
     packages = os.path.dirname(torch.__path__[0])
     for place in (f"{packages}/torch/lib", f"{packages}/nvidia/*/lib", "/usr/local/cuda/lib64"):
-        for path in glob.glob(os.path.join(place, library)):
-            ctypes.CDLL(path)
+        for path in glob.glob(os.path.join(place, name)):
+            library = ctypes.CDLL(path)
+            torch.cuda._utils._get_nvrtc_library = lambda: library  # some versions ask for a name without a number
             return
 
 
