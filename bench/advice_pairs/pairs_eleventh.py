@@ -8,6 +8,10 @@ they are timed, and compares their results. For some of these programs a trace m
 the set without PyTorch.
 """
 
+import ctypes
+import glob
+import os
+
 import torch
 import torch.nn.functional as F
 
@@ -87,8 +91,20 @@ def tracks_of_stereo_sound_batch_normed():
 
 # ---------------------------------------------------------------- kernels of one's own
 
+def load_runtime_compiler():
+    """Loads NVRTC by its path: `_compile_kernel` opens it by name alone and does not look into the packages of a wheel."""
+    name = f"libnvrtc.so.{torch.version.cuda.split('.')[0]}"
+    packages = os.path.dirname(torch.__path__[0])
+    for place in (f"{packages}/torch/lib", f"{packages}/nvidia/*/lib", "/usr/local/cuda/lib64"):
+        for path in glob.glob(os.path.join(place, name)):
+            library = ctypes.CDLL(path)
+            torch.cuda._utils._get_nvrtc_library = lambda: library  # some versions ask for a name without a number
+            return
+
+
 def cuda_kernel(source, name):
     from torch.utils import cpp_extension
+    load_runtime_compiler()
     if cpp_extension.CUDA_HOME is None:
         cpp_extension.CUDA_HOME = "/usr/local/cuda"  # a place is asked for, though the kernels include nothing
     return torch.cuda._compile_kernel(source, name)
