@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cmath>
 #include <thread>
+#include <utility>
 
 namespace purlin::measure {
 namespace {
@@ -31,7 +32,7 @@ double seconds_of(Clock& clock) { return static_cast<double>(clock.monotonic_ns(
 class Meter {
  public:
   Meter(gpu::Device& device, EnergyWatch watch, Clock& clock)
-      : device_(device), clock_(clock), watch_(watch), thread_([this] { look(); }) {}
+      : device_(device), clock_(clock), watch_(std::move(watch)), thread_([this] { look(); }) {}
   ~Meter() { join(); }
   bool done() const { return done_; }
   Result<Power> power() {

@@ -29,7 +29,10 @@ bool before(const RunLabels& a, const RunLabels& b) {
 
 void set_label(RunLabels& labels, std::string_view key, std::string value) {
   for (const LabelField& field : kLabelFields)
-    if (key == field.key) labels.*field.value = std::move(value);
+    if (key == field.key) {
+      labels.*field.value = std::move(value);
+      return;
+    }
 }
 
 Json to_json(const RunLabels& labels) {
