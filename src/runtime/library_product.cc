@@ -56,8 +56,9 @@ OpOptions options_of(const CacheSession& session, const gpu::LibraryAppContext& 
 
 }  // namespace
 
-LibraryProduct::LibraryProduct(std::shared_ptr<CacheSession> session,
-                               std::unique_ptr<gpu::LibraryAppContext> app_context, Setup setup)
+LibraryProduct::LibraryProduct(const std::shared_ptr<CacheSession>& session,
+                               std::unique_ptr<gpu::LibraryAppContext> app_context,
+                               const Setup& setup)
     : operation_(setup.operation),
       app_context_(std::move(app_context)),
       session_(session),

@@ -25,8 +25,8 @@ class LibraryProduct {
     cache::CacheKey device;  // backend, arch, device, driver, policy: what the program states
     bool any_driver = false;
   };
-  LibraryProduct(std::shared_ptr<CacheSession> session,
-                 std::unique_ptr<gpu::LibraryAppContext> app_context, Setup setup);
+  LibraryProduct(const std::shared_ptr<CacheSession>& session,
+                 std::unique_ptr<gpu::LibraryAppContext> app_context, const Setup& setup);
 
   std::size_t dimensions() const { return op_.dimensions().size(); }
   std::size_t algorithm_bytes() const { return app_context_->algorithm_bytes(); }

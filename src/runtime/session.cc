@@ -47,7 +47,7 @@ void remember(const std::shared_ptr<CacheSession>& session) {
 
 }  // namespace
 
-CacheSession::CacheSession(std::string directory, Settings settings)
+CacheSession::CacheSession(const std::string& directory, Settings settings)
     // The program may change its own directory; an empty name is the store's to refuse.
     : directory_(directory.empty() ? directory : absolute_path(directory)),
       settings_(std::move(settings)),

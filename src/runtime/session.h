@@ -63,7 +63,7 @@ class CacheSession : public std::enable_shared_from_this<CacheSession> {
   const char* keep(const std::string& text);
 
  private:
-  CacheSession(std::string directory, Settings settings);
+  CacheSession(const std::string& directory, Settings settings);
   Status flush_locked();
   Status reload_locked();
   void complain_of_unread();
