@@ -20,9 +20,8 @@
 // the shares of the optimum's speed that budgets of so many evaluations end at, the lowest among
 // them, and which strategies end more than 10 % below the optimum. --beyond 0 stops each run where
 // its budget ends. --each 1 prints each repeat. The error is the standard error of four parts of
-// the repeats. --set-aside leaves one kernel
-// out: the constants of `model` that are best on the other kernels are scored on it. Deterministic
-// but for the step times; prints Markdown.
+// the repeats. --set-aside leaves one kernel out: the constants of `model` that are best on the
+// other kernels are scored on it. Deterministic but for the step times; prints Markdown.
 #include "base/files.h"
 #include "base/random.h"
 #include "base/text.h"
