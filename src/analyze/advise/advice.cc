@@ -50,13 +50,6 @@ void add_margin(const Unit& unit, Intervention& one) {
   widen(margin, unit.baseline_ns.mid, one.saved_share, one.saved_ns);
 }
 
-bool before(const Intervention& a, const Intervention& b) {
-  // Within a hundredth of each other, estimates are equal; the level decides.
-  const double one = worth(a), other = worth(b);
-  if (std::abs(one - other) > 0.01 * std::max(one, other)) return one > other;
-  return a.level < b.level;
-}
-
 void add_notes(const Facts& facts, Advice& advice) {
   if (facts.unit.kind == "kernel_time" && facts.rows.kernel_ns > 0)
     advice.notes.emplace_back(
@@ -141,26 +134,10 @@ std::string reason_for_nothing(const Facts& facts, const Advice& advice) {
 
 }  // namespace
 
-double worth(const Intervention& one) {
-  constexpr double kOfAlternative = 0.25;  // what saves other time comes before
-  const double factor = one.effort == "hours" ? 1 : one.effort == "days" ? 0.5 : 0.25;
-  return factor * (one.alternative ? kOfAlternative : 1) * one.saved_ns.mid;
-}
-
 std::string section_of(std::string_view remedy) {
   std::string anchor(remedy);
   std::replace(anchor.begin(), anchor.end(), '_', '-');
   return "docs/guide/playbook.md#" + anchor;
-}
-
-// Insertion keeps what is given in order of saving; "equal" is not transitive, so no sort with it.
-void rank(std::vector<Intervention>& interventions) {
-  std::stable_sort(
-      interventions.begin(), interventions.end(),
-      [](const Intervention& a, const Intervention& b) { return worth(a) > worth(b); });
-  for (std::size_t i = 1; i < interventions.size(); ++i)
-    for (std::size_t k = i; k > 0 && before(interventions[k], interventions[k - 1]); --k)
-      std::swap(interventions[k], interventions[k - 1]);
 }
 
 Advice advise(const Profile& whole, const TimelineAnalysis& timeline,
@@ -201,6 +178,7 @@ Advice advise(const Profile& whole, const TimelineAnalysis& timeline,
   advice.small_ones = all - advice.interventions.size();
   advice.below_spread = drop_below_spread(facts, advice.interventions);
   rank(advice.interventions);
+  rank_by_what_is_left(facts, advice.interventions);
   std::erase_if(advice.trades, [&](const Intervention& one) {  // what costs time gives memory
     return one.saved_share.mid >= 0 && one.saved_share.mid < options.smallest;
   });

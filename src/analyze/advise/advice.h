@@ -55,6 +55,8 @@ struct Intervention {
   double kernels_left_out = 0;       // beyond those
   bool together = false;             // one change of the program covers all of its id
   bool alternative = false;          // another one, with more evidence, saves the same time
+  // Of saved_share.mid, what is left once those listed before are done; of the second and third.
+  std::optional<double> on_top_share;
   // Where it is not empty and the host's calls are known, replay computes the saving from it;
   // what the rule put into saved_ns counts elsewhere.
   Change change;
@@ -142,7 +144,7 @@ struct Advice {
   double judged_share = 0;        // of the kernel time that has a roof
   double short_share = 0;         // of the kernel time in launches that mostly start and drain
   TensorShares tensor;
-  std::vector<Intervention> interventions;  // greatest saving first
+  std::vector<Intervention> interventions;  // most worth first, see rank()
   std::vector<PlanStep> plan;               // in which order to do them
   // What costs something other than work: time for memory (a negative saving), precision for time.
   std::vector<Intervention> trades;

@@ -69,6 +69,7 @@ Json intervention_json(const Intervention& one) {
                        {"kernels_left_out", static_cast<std::int64_t>(one.kernels_left_out)},
                        {"saved_ns", ns(one.saved_ns)},
                        {"saved_share", share(one.saved_share)},
+                       {"on_top_share", one.on_top_share ? share(*one.on_top_share) : Json()},
                        {"estimate", one.estimate},
                        {"confidence", one.confidence},
                        {"effort", one.effort},

@@ -196,9 +196,12 @@ class AdviceRenderer {
   void intervention(const std::string& number, const Intervention& one) {
     out_ += "\n" + terminal_.paint(Style::kBold, number + one.title) + "\n";
     entry("saves",
-          fmt::format("{}, {}; confidence {}, {}", percents(one.saved_share),
-                      times(one.saved_ns, advice_.unit), one.confidence,
-                      one.estimate == "replay" ? "by replay" : "by kernels"),
+          fmt::format("{}, {}{}; confidence {}, {}", percents(one.saved_share),
+                      times(one.saved_ns, advice_.unit),
+                      one.on_top_share
+                          ? fmt::format("; {:.0f}% on top of the above", 100 * *one.on_top_share)
+                          : "",
+                      one.confidence, one.estimate == "replay" ? "by replay" : "by kernels"),
           Style::kGreen);
     if (!one.kernels.empty()) {
       std::vector<std::string> names;
