@@ -166,6 +166,8 @@ for fault in start step stop export; do
   FAKE_TORCH_FAULT=$fault unchanged 0 note
   has_note torch_no_trace "made-up fault of $fault"
 done
+FAKE_TORCH_FAULT=stop FAKE_TORCH_FAULT_TEXT="inserted.second INTERNAL ASSERT FAILED at collection.cpp:1152" unchanged 0 note
+has_note torch_no_trace "pytorch#184792): run again"
 FAKE_TORCH_FAULT=stop unchanged 0 infer_note
 has_note torch_no_trace "made-up fault of stop"
 

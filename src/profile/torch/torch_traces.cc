@@ -110,9 +110,16 @@ void add_trace(Profile& profile, const TorchNote& note, const Profile& trace) {
   take_notes(profile, trace);
 }
 
+// PyTorch to 2.11 gives a trace up where two of CUPTI's records have one id (pytorch#184792).
+std::string hint_for_fault(const std::string& detail) {
+  const bool known = detail.find("inserted.second INTERNAL ASSERT FAILED") != std::string::npos;
+  return known ? "; this fault of PyTorch comes in few traces (pytorch#184792): run again" : "";
+}
+
 // Causes in the order of what they tell. A process that did not use CUDA has nothing to tell.
 std::string why_none(const TorchNote& note) {
-  if (note.reason == "fault") return "PyTorch's profiler failed: " + note.detail;
+  if (note.reason == "fault")
+    return "PyTorch's profiler failed: " + note.detail + hint_for_fault(note.detail);
   if (note.reason == "own_profiler") return "the program used its own profiler, which has priority";
   if (note.reason == "too_large") return "the trace was too large: " + note.detail;
   if (note.reason == "unfinished") return "the program ended before its trace was written";

@@ -30,4 +30,4 @@ STATE = State()
 
 def fault(place):
     if os.environ.get("FAKE_TORCH_FAULT") == place:
-        raise RuntimeError("made-up fault of " + place)
+        raise RuntimeError(os.environ.get("FAKE_TORCH_FAULT_TEXT", "made-up fault of " + place))
