@@ -178,16 +178,16 @@ def capture_says(needs_cupti, teardown):
     print("teardown", torch.STATE.teardowns[-1] if SPOOL else teardown)
 
 
-def not_traced(needs_cupti, expected):
+def not_traced(needs_cupti, expected, train=True):
     """Another rank than the traced one: TEARDOWN_CUPTI at the end of what it records."""
     capture_answers(needs_cupti)
-    until(reasoned)
+    until(reasoned, train=train)
     if SPOOL:  # a window that is requested later attaches CUPTI for nothing
         request = os.path.join(SPOOL, "torch-request-%d" % os.getpid())
         open(request, "w").close()
         until(lambda: not os.path.exists(request))
         for _ in range(100):
-            step()
+            step(train=train)
     print("teardowns", torch.STATE.teardowns if SPOOL else expected)
 
 
@@ -264,6 +264,8 @@ MODES = {
     "ended": lambda: capture_says(False, "1"),
     "rank_leaves": lambda: not_traced(False, ["1"]),
     "rank_stays": lambda: not_traced(True, []),
+    "infer_rank_leaves": lambda: not_traced(False, ["1"], train=False),
+    "infer_rank_stays": lambda: not_traced(True, [], train=False),
     "load_and_infer": load_and_infer,
     "pause": lambda: pause(1.5),
     "teardowns": lambda: teardowns(["1"]),

@@ -180,10 +180,10 @@ is "notes" "$(causes a.plprof)" "torch_trace torch_trace_only"
 RANK=1 unchanged 0 cuda note
 has_note torch_no_trace "not the rank that is traced"
 # Its CUPTI is shut down too, unless its capture goes on: the slowest rank sets the pace of all.
-RANK=1 unchanged 0 rank_leaves
-has_note torch_no_trace "not the rank that is traced"
-RANK=1 unchanged 0 rank_stays
-has_note torch_no_trace "not the rank that is traced"
+for what in rank_leaves rank_stays infer_rank_leaves infer_rank_stays; do
+  RANK=1 unchanged 0 $what
+  has_note torch_no_trace "not the rank that is traced"
+done
 RANK=1 options="--torch-rank 1" unchanged 0 wait
 is "notes" "$(causes a.plprof)" "torch_trace torch_trace_only"
 

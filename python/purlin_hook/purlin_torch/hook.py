@@ -336,10 +336,12 @@ class Hook:
         """True where nothing more is to be tried. `anything`: whichever kernels there are.
 
         CUPTI is shut down once in a process, at the end of a trace. So a trace that would be dropped
-        is better not begun: Purlin's capture knows whether the program computes.
+        is better not begun: Purlin's capture knows whether the program computes. Another rank than
+        the traced one records a moment and drops it (_open_steps).
         """
         reason = self._obstacle()
-        if reason:
+        self._other_rank = reason == "other_rank" and not self._requested
+        if reason and not self._other_rank:
             self._finish(reason)
             return True
         everywhere = self._all_threads()
@@ -348,18 +350,26 @@ class Hook:
             return True
         answer = CaptureAnswer(self.settings.folder)
         answer.ask()
+        if self._other_rank and (answer.keeps_cupti or self.finished):
+            self._finish(reason)
+            return True
         computed, self._computed = self._computed, answer.computing or 0
         if not anything and answer.computing is not None and answer.computing <= computed:
             self._claim(False)
             return False
         window = self._new_window("time", answer)
+        window.unwanted = self._other_rank
+        longest = answer.SHORTEST_S if window.unwanted else self.settings.window_s
         self._on_its_thread(window, lambda: self._start(window, everywhere))
         window.start_ns = time.time_ns()
-        self._wake.wait(answer.length_s(self.settings.window_s))
+        self._wake.wait(answer.length_s(longest))
         self._wake.clear()
         window.end_ns = time.time_ns()
         if window.given_up:
             self._drop(window, window.given_up)
+            return True
+        if window.unwanted:
+            self._drop(window, reason, keeps_cupti=self._ending)
             return True
         teardown.choose(window.keeps_cupti or self._ending)
         if not self._close(window, wanted=() if anything else self.WORK):
@@ -498,8 +508,8 @@ class Hook:
             finally:
                 teardown.finish(self.torch)
 
-    def _drop(self, window, reason):
-        teardown.choose(keeps_cupti=True)  # a profiler of the program may start right after
+    def _drop(self, window, reason, keeps_cupti=True):
+        teardown.choose(keeps_cupti)  # True: a profiler of the program may start right after
         self._on_its_thread(window, lambda: self._stop(window))
         self._guard.remove()
         self.window = None
