@@ -99,7 +99,7 @@ for name in ("small", "big", "generate", "exact", "compiled", "torchrun"):
             check(f"{name}: 90 % of {c}'s time has an op", share[1] >= 0.9 * share[0])
 for name in ("small", "big"):
     check(f"{name}: ten steps on the timeline", result[name]["steps"] == 10)
-# How fast a program is after its trace is measured turn by turn, by bench/gpu/stopped_turns.py.
+# How fast a program is after its trace is measured turn by turn, by bench/gpu/granted_turns.py.
 check("graph: the trace is made or its absence explained", any(c.startswith("torch_") for c in result["graph"]["notes"]))
 for name in ("exact", "compiled"):
     a, b = result[name]["plain"], result[name]["hooked"]
