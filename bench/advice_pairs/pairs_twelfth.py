@@ -41,7 +41,8 @@ def snake_kernel(x, bends, out, channels, length, BLOCK: tl.constexpr):
 def vocoder_whose_waves_bend_in_five_steps():
     count, channels, length = 16, 128, 16384
     x0 = rand(count, channels, length, dtype=F16)
-    layers = [(rand(channels, channels, 3, dtype=F16, scale=0.03), torch.rand(channels, device=GPU).to(F16) + 0.5) for _ in range(4)]
+    ws = [rand(channels, channels, 3, dtype=F16, scale=0.04) for _ in range(4)]
+    layers = [(w, torch.rand(channels, device=GPU).to(F16) + 0.5) for w in ws]
 
     def by_hand(x, bends):
         bend = bends[:, None]
@@ -95,12 +96,14 @@ def key_points_of_a_scene_found_by_shares():
 
 # ---------------------------------------------------------------- kernels of one's own
 
-BY_ATOMICS = """extern "C" __global__ void fastest_by_atomics(const float* u, const float* v, const float* c, int* out, int count) {
+BY_ATOMICS = """extern "C" __global__ void fastest_by_atomics(const float* u, const float* v, const float* c,
+                                                              int* out, int count) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < count) atomicMax(out, __float_as_int(fabsf(u[i]) + fabsf(v[i]) + c[i]));
 }"""
 
-BY_BLOCKS = """extern "C" __global__ void fastest_by_blocks(const float* u, const float* v, const float* c, int* out, int count) {
+BY_BLOCKS = """extern "C" __global__ void fastest_by_blocks(const float* u, const float* v, const float* c,
+                                                             int* out, int count) {
     __shared__ float best[256];
     float most = 0.0f;
     for (int i = blockIdx.x * 256 + threadIdx.x; i < count; i += gridDim.x * 256)
@@ -117,7 +120,8 @@ BY_BLOCKS = """extern "C" __global__ void fastest_by_blocks(const float* u, cons
 @pair("reduce_in_blocks", "tune_kernel")
 def own_fastest_cell_sought_by_every_thread():
     count = 1 << 24
-    u, v, c, out = rand(count), rand(count), torch.rand(count, device=GPU), torch.zeros(1, dtype=torch.int32, device=GPU)
+    u, v, c = rand(count), rand(count), torch.rand(count, device=GPU)
+    out = torch.zeros(1, dtype=torch.int32, device=GPU)
 
     def run(source, name, blocks):
         kernel = cuda_kernel(source, name)
@@ -127,7 +131,7 @@ def own_fastest_cell_sought_by_every_thread():
             kernel((blocks, 1, 1), (256, 1, 1), [u, v, c, out, count])
             return out.view(torch.float32)
         return step
-    return alike(run(BY_ATOMICS, "fastest_by_atomics", count // 256), run(BY_BLOCKS, "fastest_by_blocks", min(1056, count // 256)))
+    return alike(run(BY_ATOMICS, "fastest_by_atomics", count // 256), run(BY_BLOCKS, "fastest_by_blocks", 1056))
 
 
 BY_SERIES = """extern "C" __global__ void smooth_by_series(const float* x, float* out, int series, int times) {
@@ -276,8 +280,8 @@ def own_heat_of_a_plate_swept_by_a_thread_for_each_column():
     return alike(run(BY_COLUMN, "heat_by_column", 1), run(BY_CELL, "heat_by_cell", tall))
 
 
-STATES = """extern "C" __global__ void states_of_matter(const int* order, const int* kinds, const float* mass, const float* energy,
-                                                   float* out, int count) {
+STATES = """extern "C" __global__ void states_of_matter(const int* order, const int* kinds, const float* mass,
+                                                        const float* energy, float* out, int count) {
     int at = blockIdx.x * blockDim.x + threadIdx.x;
     if (at >= count) return;
     int i = order[at], kind = kinds[i];
@@ -299,7 +303,8 @@ STATES = """extern "C" __global__ void states_of_matter(const int* order, const 
 def own_states_of_mixed_matter_sought_by_branches():
     count = 1 << 22
     kinds = torch.randint(4, (count,), dtype=torch.int32, device=GPU)
-    mass, energy, out = torch.rand(count, device=GPU) + 0.5, torch.rand(count, device=GPU) + 0.5, torch.empty(count, device=GPU)
+    mass, energy = torch.rand(count, device=GPU) + 0.5, torch.rand(count, device=GPU) + 0.5
+    out = torch.empty(count, device=GPU)
 
     def run(order):
         kernel, order = cuda_kernel(STATES, "states_of_matter"), order.to(torch.int32)

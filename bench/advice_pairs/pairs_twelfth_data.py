@@ -401,7 +401,9 @@ def factors_checked_in_each_update_of_a_filter():
                 mean = points.mean(1)
                 away = points - mean[:, None]
                 spread = away.mT @ away / (2 * size) + noise
-                gain = torch.cholesky_solve(spread, factor(spread + noise)).mT
+                root = factor(spread + noise)
+                half = torch.linalg.solve_triangular(root, spread, upper=False)
+                gain = torch.linalg.solve_triangular(root.mT, half, upper=True).mT
                 mean = mean + (gain @ (seen[t] - mean)[..., None]).squeeze(2)
                 spread = spread - gain @ spread
                 spread = (spread + spread.mT) / 2 + 0.01 * noise
