@@ -1,6 +1,7 @@
 # Carries out what `purlin advise` says first for the programs of this folder, and measures it.
-# advised.py gpt2_train|gpt2_generate|resnet50_train [ROUNDS]: variants by turns in one process.
-# A line for each variant: the median of its rounds' median step, and the change against `base`.
+# advised.py gpt2_train|gpt2_generate|resnet50_train [ROUNDS]: variants by turns in one process. Each has the id of the
+# advice. A line for each variant: the median of its rounds' median step, and the change against `base`.
+# ROUNDS 0: the first measurement counts. gpt2_generate: cuDNN's plans for new lengths are part of it.
 import statistics
 import sys
 import time
@@ -25,15 +26,16 @@ def gpt2_train(variant):
     from transformers import GPT2Config, GPT2LMHeadModel
 
     vocabulary = 50304 if variant == "align_dimensions" else 50257
-    model = GPT2LMHeadModel(GPT2Config(vocab_size=vocabulary)).cuda().train()
-    if variant == "remove_copies":
+    activation = "gelu_pytorch_tanh" if variant == "fuse_pointwise" else "gelu_new"
+    model = GPT2LMHeadModel(GPT2Config(vocab_size=vocabulary, activation_function=activation)).cuda().train()
+    if variant == "cast_weights_once":
         model = model.to(torch.bfloat16)
-    run = torch.compile(model) if variant == "fuse_pointwise" else model
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=variant == "cut_host_work")
+    run = torch.compile(model) if variant == "compile_model" else model
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=variant == "fused_optimizer")
 
     def step():
         tokens = torch.randint(0, 50257, (8, 512)).cuda()
-        with torch.autocast("cuda", dtype=torch.bfloat16, enabled=variant != "remove_copies"):
+        with torch.autocast("cuda", dtype=torch.bfloat16, enabled=variant != "cast_weights_once"):
             loss = run(input_ids=tokens, labels=tokens).loss
         loss.backward()
         optimizer.step()
@@ -49,12 +51,12 @@ def gpt2_generate(variant):
     model = GPT2LMHeadModel(GPT2Config()).cuda().half().eval()
     prompt = torch.randint(0, 50257, (4, 64)).cuda()
     count = 100
-    options = {"cache_implementation": "static"} if variant.startswith("static_cache") else {}
+    options = {"cache_implementation": "static"} if variant in ("compile_model", "static_cache_eager") else {}
     if variant == "static_cache_eager":
         options["disable_compile"] = True
 
     def measure():
-        torch.backends.cuda.enable_cudnn_sdp(variant != "without_cudnn_attention")
+        torch.backends.cuda.enable_cudnn_sdp(variant != "slow_op")
         with torch.inference_mode():
             def generate(tokens):
                 model.generate(prompt, max_new_tokens=tokens, min_new_tokens=tokens, do_sample=False,
@@ -80,7 +82,7 @@ def resnet50_train(variant):
     if variant == "channels_last":
         model = model.to(memory_format=torch.channels_last)
         images = images.to(memory_format=torch.channels_last)
-    run = torch.compile(model) if variant == "fuse_pointwise" else model
+    run = torch.compile(model) if variant == "compile_model" else model
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
 
     def step():
@@ -96,9 +98,9 @@ def resnet50_train(variant):
 
 
 PROGRAMS = {
-    "gpt2_train": (gpt2_train, ["align_dimensions", "remove_copies", "cut_host_work", "fuse_pointwise"]),
-    "gpt2_generate": (gpt2_generate, ["without_cudnn_attention", "static_cache", "static_cache_eager"]),
-    "resnet50_train": (resnet50_train, ["pin_memory", "channels_last", "fuse_pointwise"]),
+    "gpt2_train": (gpt2_train, ["compile_model", "align_dimensions", "fuse_pointwise", "cast_weights_once", "fused_optimizer"]),
+    "gpt2_generate": (gpt2_generate, ["slow_op", "compile_model", "static_cache_eager"]),
+    "resnet50_train": (resnet50_train, ["channels_last", "compile_model", "pin_memory"]),
 }
 
 
@@ -109,7 +111,9 @@ def main():
     for variant in ["base", *variants]:
         try:
             measures[variant] = make(variant)
-            measures[variant]()  # compiles, fills caches
+            first = measures[variant]()  # compiles, fills caches
+            if rounds == 0:
+                times[variant] = [first]
         except Exception as problem:
             measures.pop(variant, None)
             print(f"{name} {variant} failed: {str(problem)[:200]!r}", flush=True)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# ddp_train.py with advice carried out: torchrun --standalone --nproc_per_node 2 ddp_advised.py [ROUNDS]. Variants by turns.
-# fused (cut_host_work, fused_optimizer): fused AdamW. bf16 (remove_copies): weights in bf16, no autocast. view
-# (remove_copies): gradients are views of DDP's buckets. compiled (compile_model).
+# ddp_train.py with advice carried out: torchrun --standalone --nproc_per_node 2 ddp_advised.py [ROUNDS [VARIANT…]]. Variants
+# by turns, `base` first. fused (cut_host_work, fused_optimizer): fused AdamW. bf16 (remove_copies): weights in bf16, no
+# autocast. view (remove_copies): gradients are views of DDP's buckets. compiled (compile_model). graphed (cuda_graphs): the
+# step is one graph, captured after 11 steps on another stream, as PyTorch's notes on CUDA graphs ask of DDP.
 import os
 import statistics
 import sys
@@ -10,6 +11,7 @@ import time
 import torch
 import torch.distributed as dist
 
+os.environ["TORCH_NCCL_ASYNC_ERROR_HANDLING"] = "0"  # else a capture fails
 rank = int(os.environ["LOCAL_RANK"])
 torch.cuda.set_device(rank)
 dist.init_process_group("nccl")
@@ -22,18 +24,36 @@ def make(name):
     bf16 = name == "bf16"
     if bf16:
         model = model.to(torch.bfloat16)
-    model = torch.nn.parallel.DistributedDataParallel(model, device_ids=[rank], gradient_as_bucket_view=name == "view")
+    graphed, side = name == "graphed", torch.cuda.Stream()
+    with torch.cuda.stream(side if graphed else torch.cuda.current_stream()):
+        model = torch.nn.parallel.DistributedDataParallel(model, device_ids=[rank], gradient_as_bucket_view=name == "view")
     run = torch.compile(model) if name == "compiled" else model
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=name == "fused")
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=name == "fused", capturable=graphed)
     x = torch.randn(16, 256, 1024, device="cuda", dtype=torch.bfloat16 if bf16 else torch.float32)
 
-    def step():
+    def work():
         with torch.autocast("cuda", dtype=torch.bfloat16, enabled=not bf16):
             loss = run(x).float().pow(2).mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        loss.item()
+        return loss
+
+    if graphed:
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(11):
+                work()
+        torch.cuda.current_stream().wait_stream(side)
+        graph = torch.cuda.CUDAGraph()
+        optimizer.zero_grad()
+        with torch.cuda.graph(graph):
+            captured = work()
+
+    def step():
+        if graphed:
+            graph.replay()
+        (captured if graphed else work()).item()
 
     def measure(count=40):
         times = []
@@ -47,7 +67,7 @@ def make(name):
     return measure
 
 
-NAMES = ["base", "fused", "bf16", "view", "compiled"]
+NAMES = ["base", *(sys.argv[2:] or ["fused", "bf16", "view", "compiled"])]
 measures, times = {name: make(name) for name in NAMES}, {}
 for _ in range(int(sys.argv[1]) if len(sys.argv) > 1 else 3):
     for name, measure in measures.items():
