@@ -76,5 +76,5 @@ base = statistics.median(times["base"])
 for name, values in times.items() if rank == 0 else ():
     step = statistics.median(values)
     print(f"ddp_train {name} {step:.2f} ms ({min(values):.2f} to {max(values):.2f}), saves {100 * (1 - step / base):.1f} %", flush=True)
-measures.clear()  # a captured graph holds the communicator
+measures = measure = None  # a captured graph holds the communicator
 dist.destroy_process_group()
