@@ -19,7 +19,8 @@ namespace {
 
 constexpr RemedyCase kMaskPattern = {
     "Leave out what the mask of the attention removes", "hours",
-    "PyTorch: is_causal=True for a causal mask; torch.nn.attention.flex_attention with a block mask "
+    "PyTorch: is_causal=True for a causal mask; torch.nn.attention.flex_attention with a block "
+    "mask "
     "for windows, blocks and documents|"
     "PyTorch: FlashAttention's window_size; or windows as a batch of short sequences|"
     "a dense mask also keeps PyTorch off FlashAttention's kernels",
@@ -78,7 +79,8 @@ class Masked {
       while (end < run.size() && op != nullptr &&
              outermost_op(timeline(), walk_.at(run[end]), names) == op)
         ++end;
-      if (op != nullptr) keep(*op, names.data() == kMaskedGradients, {run.data() + begin, end - begin});
+      if (op != nullptr)
+        keep(*op, names.data() == kMaskedGradients, {run.data() + begin, end - begin});
       begin = end;
     }
   }

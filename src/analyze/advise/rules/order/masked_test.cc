@@ -14,8 +14,8 @@ Advice masked_attention(const std::string& extents, const std::string& mask) {
   return Program()
       .steps(kSteps,
              [&](Program& program) {
-               with_inputs(program, "aten::scaled_dot_product_attention",
-                           (extents + mask).c_str(), [&](Program& inner) {
+               with_inputs(program, "aten::scaled_dot_product_attention", (extents + mask).c_str(),
+                           [&](Program& inner) {
                              inner.kernel(advised_row(kSdpaKernel, "aten::_cudnn_attention_forward",
                                                       extents, "bf16"),
                                           2e6);
@@ -53,8 +53,9 @@ TEST(Masked, IsSilentOtherwise) {
   // Of the keys alone: padding.
   EXPECT_EQ(find(masked_attention(kManyPositions, ",mask=16384"), "reduce_problem"), nullptr);
   // Too short to leave tiles out.
-  EXPECT_EQ(find(masked_attention("B=2048,H=16,Sq=256,Sk=256,D=64", ",mask=65536"), "reduce_problem"),
-            nullptr);
+  EXPECT_EQ(
+      find(masked_attention("B=2048,H=16,Sq=256,Sk=256,D=64", ",mask=65536"), "reduce_problem"),
+      nullptr);
 }
 
 }  // namespace

@@ -25,7 +25,8 @@ namespace {
 constexpr RemedyCase kUnneeded = {
     "Leave out the gradients that no optimizer takes", "hours",
     "PyTorch: inputs without requires_grad; requires_grad_(False) for weights that stay|"
-    "PyTorch: detach() what the loss need not pass through, such as a generated picture in the step "
+    "PyTorch: detach() what the loss need not pass through, such as a generated picture in the "
+    "step "
     "of the critic|"
     "PyTorch: requires_grad_(False) for the critic in the step of the generator",
     "make sure that no other code reads these gradients: hooks, penalties, attacks"};
@@ -191,9 +192,8 @@ class Unneeded {
       for (const std::uint32_t launch : launches) {
         const std::int64_t at = call_of(launch);
         if (at < from || at >= update.begin || !in_backward(timeline(), walk_.at(launch))) continue;
-        if (work.empty() || n == 0) n = walk_.at(launch).kind == ActivityKind::kKernel
-                                            ? walk_.touch(launch).n
-                                            : 0;
+        if (work.empty() || n == 0)
+          n = walk_.at(launch).kind == ActivityKind::kKernel ? walk_.touch(launch).n : 0;
         work.push_back(launch);
       }
       // The gradient of the input of the layer before is, too.
@@ -229,9 +229,8 @@ class Unneeded {
       const Call& call = timeline().calls[one.call];
       if (call.process == process && call.thread == thread) out.push_back(i);
     }
-    std::stable_sort(out.begin(), out.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return call_of(a) < call_of(b);
-    });
+    std::stable_sort(out.begin(), out.end(),
+                     [&](std::uint32_t a, std::uint32_t b) { return call_of(a) < call_of(b); });
     return out;
   }
 
@@ -256,9 +255,9 @@ class Unneeded {
   // The launches that make a gradient of so many elements, before a time of the host.
   void makes(const Launches& launches, std::int64_t before, std::int64_t elements, Launches& work,
              Launches& perhaps) const {
-    const auto end = std::partition_point(
-        launches.begin(), launches.end(),
-        [&](std::uint32_t launch) { return call_of(launch) < before; });
+    const auto end =
+        std::partition_point(launches.begin(), launches.end(),
+                             [&](std::uint32_t launch) { return call_of(launch) < before; });
     const auto n = static_cast<double>(elements);
     for (auto at = end; at != launches.begin() && end - at < kMostBehind;) {
       const std::uint32_t launch = *--at;
@@ -316,8 +315,10 @@ class Unneeded {
       if (walk_.at(launch).kind == ActivityKind::kKernel) name_kernel(walk_.stat(launch), out);
     out.evidence.push_back(
         {"gradients that are accumulated for an update, beyond those that the optimizer takes",
-         fmt::format("{} of {} elements; it takes {} of {}", counted(static_cast<double>(not_taken_), "tensor"),
-                     si(static_cast<double>(elements_), ""), counted(static_cast<double>(tensors_), "tensor"),
+         fmt::format("{} of {} elements; it takes {} of {}",
+                     counted(static_cast<double>(not_taken_), "tensor"),
+                     si(static_cast<double>(elements_), ""),
+                     counted(static_cast<double>(tensors_), "tensor"),
                      si(static_cast<double>(taken_elements_), "")),
          "shapes"});
     out.evidence.push_back(

@@ -77,9 +77,8 @@ TEST(Unneeded, SeveralPassesForOneUpdateAreTaken) {
     });
   };
   EXPECT_EQ(find(passes(4, "n=7082688,inputs=4,outputs=3,tensors=2"), "reduce_problem"), nullptr);
-  EXPECT_NEAR(
-      share_of(passes(4, "n=4800,inputs=4,outputs=3,tensors=1"), "reduce_problem").mid,
-      4e6 / 5.61e6, 0.03);
+  EXPECT_NEAR(share_of(passes(4, "n=4800,inputs=4,outputs=3,tensors=1"), "reduce_problem").mid,
+              4e6 / 5.61e6, 0.03);
 }
 
 // A critic that is trained through the generator: all that follows its own gradients goes, and the
