@@ -26,13 +26,22 @@ struct SmallSolver {
   std::string_view op;
   double launches;  // of its formula, op by op
 };
-constexpr SmallSolver kSmallSolvers[] = {
-    {"aten::linalg_inv", 12},      {"aten::linalg_inv_ex", 12},      {"aten::inverse", 12},
-    {"aten::linalg_solve", 14},    {"aten::linalg_solve_ex", 14},    {"aten::linalg_pinv", 16},
-    {"aten::linalg_det", 6},       {"aten::det", 6},                 {"aten::linalg_slogdet", 8},
-    {"aten::logdet", 8},           {"aten::linalg_cholesky", 10},    {"aten::cholesky", 10},
-    {"aten::linalg_cholesky_ex", 10}, {"aten::linalg_eigvalsh", 25}, {"aten::linalg_eigh", 40},
-    {"aten::_linalg_eigh", 40}};
+constexpr SmallSolver kSmallSolvers[] = {{"aten::linalg_inv", 12},
+                                         {"aten::linalg_inv_ex", 12},
+                                         {"aten::inverse", 12},
+                                         {"aten::linalg_solve", 14},
+                                         {"aten::linalg_solve_ex", 14},
+                                         {"aten::linalg_pinv", 16},
+                                         {"aten::linalg_det", 6},
+                                         {"aten::det", 6},
+                                         {"aten::linalg_slogdet", 8},
+                                         {"aten::logdet", 8},
+                                         {"aten::linalg_cholesky", 10},
+                                         {"aten::cholesky", 10},
+                                         {"aten::linalg_cholesky_ex", 10},
+                                         {"aten::linalg_eigvalsh", 25},
+                                         {"aten::linalg_eigh", 40},
+                                         {"aten::_linalg_eigh", 40}};
 constexpr double kMostRows = 4, kLeastMatrices = 1024;
 // Of the bandwidth, what a pass reaches; ns that a launch takes at least. High: one kernel.
 constexpr Interval3 kFormulaMemory = {0.2, 0.4, 0.7}, kFormulaLeast = {16'000, 10'000, 5'000};
@@ -121,8 +130,7 @@ class SmallMatrices {
 
 }  // namespace
 
-const Rule kSmallMatricesRule = {{}, [](Walk& walk, Advice& advice) {
-                                   SmallMatrices(walk, advice).run();
-                                 }};
+const Rule kSmallMatricesRule = {
+    {}, [](Walk& walk, Advice& advice) { SmallMatrices(walk, advice).run(); }};
 
 }  // namespace purlin::analyze

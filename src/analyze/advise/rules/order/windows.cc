@@ -24,11 +24,11 @@ constexpr RemedyCase kSharedWindows = {
     "a running sum loses digits where the values are much greater than the window's sum"};
 
 constexpr std::string_view kViews[] = {"aten::unfold"};
-constexpr double kWindowsOverlap = 4;  // times that an element is read
-constexpr double kFarFromRoof = 8;     // times the memory's roof: the window sets the time
+constexpr double kWindowsOverlap = 4;   // times that an element is read
+constexpr double kFarFromRoof = 8;      // times the memory's roof: the window sets the time
 constexpr double kWindowDoublings = 8;  // where the window's width is not known
 // Of the memory's bandwidth, what a pass reaches; ns that a pass takes at least: a host launches
-// it op by op. High: a running sum, or one kernel of one's own.
+// it op by op. High: a running sum, or one written for it.
 constexpr Interval3 kPassMemory = {0.25, 0.5, 0.8}, kPassLeast = {20'000, 12'000, 5'000};
 constexpr double kPassesMore = 1.5, kPassesOfOne = 3;
 
