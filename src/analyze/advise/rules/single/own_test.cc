@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace purlin::analyze {
 namespace {
 
@@ -109,6 +111,33 @@ TEST(ReduceInBlocks, AnOwnKernelThatAddsToWhatWasFilled) {
   EXPECT_EQ(find(filled("n=16384,inputs=0", 1'900'000, 64), "reduce_in_blocks"), nullptr);
   EXPECT_EQ(find(filled("n=16384,inputs=0", 60'000), "reduce_in_blocks"), nullptr);
   EXPECT_EQ(find(filled("n=2097152,inputs=0", 1'900'000), "reduce_in_blocks"), nullptr);
+}
+
+// Kernels of one op on one problem are changed together; those of two are not.
+TEST(FillTheDevice, KernelsOfOneOpAreOneChange) {
+  const auto sums = [](const char* second) {
+    const auto kernel = [](const char* name, const char* op) {
+      KernelRow out = advised_row(name, op, "rows=2,cols=4194304", "f32");
+      out.launch.grid = {2, 1, 1};
+      return out;
+    };
+    return Program()
+        .steps(kSteps,
+               [&](Program& program) {
+                 program.kernel(kernel("collect_statistics", "aten::native_batch_norm"), 8e5);
+                 program.kernel(kernel("transform_input", second), 2e5);
+               })
+        .advice();
+  };
+  const auto changes = [](const Advice& advice) {
+    return std::count_if(advice.interventions.begin(), advice.interventions.end(),
+                         [](const Intervention& one) { return one.id == "fill_the_device"; });
+  };
+  const Advice one = sums("aten::native_batch_norm"), two = sums("aten::native_layer_norm");
+  EXPECT_EQ(changes(one), 1);
+  EXPECT_EQ(changes(two), 2);
+  EXPECT_EQ(find(one, "fill_the_device")->kernels.size(), 2u);
+  EXPECT_GT(share_of(one, "fill_the_device").mid, share_of(two, "fill_the_device").mid + 0.1);
 }
 
 Advice tall(const char* shape, double ns) {
