@@ -42,7 +42,7 @@ constexpr SmallSolver kSmallSolvers[] = {{"aten::linalg_inv", 12},
                                          {"aten::linalg_eigvalsh", 25},
                                          {"aten::linalg_eigh", 40},
                                          {"aten::_linalg_eigh", 40}};
-constexpr double kMostRows = 4, kLeastMatrices = 1024;
+constexpr double kMostSmallRows = 4, kLeastMatrices = 1024;
 // Of the bandwidth, what a pass reaches; ns that a launch takes at least. High: one kernel.
 constexpr Interval3 kFormulaMemory = {0.2, 0.4, 0.7}, kFormulaLeast = {16'000, 10'000, 5'000};
 constexpr double kOneKernel = 2;  // launches of a compiled formula
@@ -80,7 +80,7 @@ class SmallMatrices {
     if (inputs.empty() || inputs.front().size() < 3) return;
     const std::vector<double>& extents = inputs.front();
     const double rows = extents.back(), matrices = elements_of(extents) / (rows * rows);
-    if (rows < 2 || rows > kMostRows || extents[extents.size() - 2] != rows ||
+    if (rows < 2 || rows > kMostSmallRows || extents[extents.size() - 2] != rows ||
         matrices < kLeastMatrices)
       return;
     if (std::any_of(launches.begin(), launches.end(),

@@ -29,7 +29,7 @@ constexpr double kFarFromRoof = 8;      // times the memory's roof: the window s
 constexpr double kWindowDoublings = 8;  // where the window's width is not known
 // Of the memory's bandwidth, what a pass reaches; ns that a pass takes at least: a host launches
 // it op by op. High: a running sum, or one written for it.
-constexpr Interval3 kPassMemory = {0.25, 0.5, 0.8}, kPassLeast = {20'000, 12'000, 5'000};
+constexpr Interval3 kWindowMemory = {0.25, 0.5, 0.8}, kPassLeast = {20'000, 12'000, 5'000};
 constexpr double kPassesMore = 1.5, kPassesOfOne = 3;
 
 class Windows {
@@ -106,9 +106,9 @@ class Windows {
       out.evidence.push_back({"elements of a window, and of the array before unfold",
                               fmt::format("{:.0f} and {}", window, si(source, "")), "shapes"});
     put_chain(facts_, chain,
-              {after(kPassesMore * doublings, kPassMemory.low, kPassLeast.low),
-               after(doublings, kPassMemory.mid, kPassLeast.mid),
-               after(kPassesOfOne, kPassMemory.high, kPassLeast.high)},
+              {after(kPassesMore * doublings, kWindowMemory.low, kPassLeast.low),
+               after(doublings, kWindowMemory.mid, kPassLeast.mid),
+               after(kPassesOfOne, kWindowMemory.high, kPassLeast.high)},
               doublings,
               "the windows begin at every element or nearly so, and their width is a power of two "
               "or nearly so",
