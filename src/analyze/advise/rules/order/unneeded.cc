@@ -15,7 +15,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -37,6 +37,7 @@ constexpr std::string_view kOfFilters = "aten::convolution_backward";
 constexpr std::string_view kUpdates[] = {"aten::_fused_adam_", "aten::_fused_adamw_",
                                          "aten::_fused_sgd_", "aten::_fused_adagrad_",
                                          "aten::_foreach_addcdiv_"};
+constexpr std::int64_t kListChunk = 65'536;  // elements for a block of such an op's kernels
 constexpr std::int64_t kMostPasses = 16;     // backward passes for one update
 constexpr std::size_t kMostShapes = 16;      // distinct ones, that are tried in all combinations
 constexpr std::ptrdiff_t kMostBehind = 32;   // launches between a gradient and its accumulation
@@ -52,7 +53,12 @@ struct Gradient {
 struct Update {
   std::vector<Gradient> gradients;
   std::int64_t tensors = 0, elements = 0, begin = 0;
-  bool known = true;
+  std::int64_t chunks = 0;  // of all its tensors, by the blocks of its kernels
+  bool known = true, listed = true;
+  bool by_chunks() const { return !listed; }
+  std::int64_t size_of(const Gradient& one) const {
+    return by_chunks() ? (one.elements + kListChunk - 1) / kListChunk : one.elements;
+  }
 };
 
 class Unneeded {
@@ -61,6 +67,12 @@ class Unneeded {
 
   void run() {
     if (!walk_.trains()) return;
+    for (const Launches& run : walk_.runs())
+      for (const std::uint32_t launch : run)
+        if (const Op* op = outermost_op(timeline(), walk_.at(launch), kUpdates);
+            op != nullptr && walk_.stat(launch).name.full.find("multi_tensor") != std::string::npos)
+          blocks_[op] += static_cast<std::int64_t>(
+              facts_.profile->kernels[walk_.at(launch).row].launch.grid[0]);
     for (std::uint32_t process = 0; process < facts_.profile->processes.size(); ++process)
       for (const Update& update : updates_of(process)) look_at(update);
     if (!work_.empty()) add();
@@ -78,7 +90,7 @@ class Unneeded {
     std::vector<Update> out;
     Update now;
     const auto close = [&] {
-      if (now.tensors > 0 && now.known && !now.gradients.empty()) out.push_back(std::move(now));
+      if (now.begin > 0 && now.known && !now.gradients.empty()) out.push_back(std::move(now));
       now = {};
     };
     for (const Op& op : timeline().ops) {
@@ -93,7 +105,9 @@ class Unneeded {
       } else if (named_in(kUpdates, name)) {
         const Problem problem = problem_of_op(op);
         if (now.begin == 0) now.begin = op.start_ns;
-        now.known = now.known && problem["tensors"] > 0;
+        now.listed = now.listed && problem["tensors"] > 0;
+        if (const auto blocks = blocks_.find(&op); blocks != blocks_.end())
+          now.chunks += blocks->second;
         now.tensors += problem["tensors"];
         now.elements += problem["n"];
       }
@@ -105,6 +119,7 @@ class Unneeded {
   // By position, whether the optimizer takes a gradient; nothing where all are taken, or where
   // their sizes permit several answers.
   static std::optional<std::vector<bool>> taken_of(const Update& update) {
+    if (update.by_chunks()) return by_chunks(update);
     const auto count = static_cast<std::int64_t>(update.gradients.size());
     std::int64_t all = 0;
     for (const Gradient& one : update.gradients) all += one.elements;
@@ -134,38 +149,54 @@ class Unneeded {
     if (elements != 0) return std::nullopt;
     return out;
   }
-  // All or none of a shape.
+  // All or none of a shape: what no choice of the right size takes.
   static std::optional<std::vector<bool>> by_shape(const Update& update, std::int64_t many,
-                                                   std::int64_t elements, std::int64_t passes) {
-    std::map<std::uint32_t, std::pair<std::int64_t, std::int64_t>> shapes;  // count, elements
+                                                   std::int64_t size, std::int64_t passes) {
+    struct OfShape {
+      std::int64_t count = 0, size = 0;
+      std::uint32_t bit = 0;
+    };
+    std::map<std::uint32_t, OfShape> shapes;
     for (const Gradient& one : update.gradients) {
-      shapes[one.shape].first += 1;
-      shapes[one.shape].second += one.elements;
+      OfShape& of = shapes[one.shape];
+      of.count += 1;
+      of.size += update.size_of(one);
     }
     if (shapes.size() > kMostShapes) return std::nullopt;
-    std::optional<std::set<std::uint32_t>> answer;
-    for (std::uint32_t choice = 1; choice + 1 < 1U << shapes.size(); ++choice) {
-      std::int64_t count = 0, sum = 0;
-      std::uint32_t bit = 1;
-      std::set<std::uint32_t> chosen;
-      bool even = true;
-      for (const auto& [shape, of] : shapes) {
-        if ((choice & bit) != 0) {
-          count += of.first, sum += of.second;
-          chosen.insert(shape);
-        } else {
-          even = even && of.first % passes == 0;
-        }
-        bit <<= 1;
-      }
-      if (count != many || sum != elements || !even) continue;
-      if (answer) return std::nullopt;
-      answer = std::move(chosen);
+    std::vector<OfShape> all;
+    for (auto& [shape, of] : shapes) {
+      of.bit = 1U << all.size();
+      all.push_back(of);
     }
-    if (!answer) return std::nullopt;
+    std::uint32_t perhaps = 0;  // taken in one of the choices at least
+    bool found = false;
+    for (std::uint32_t choice = 1; choice + 1 < 1U << all.size(); ++choice) {
+      std::int64_t count = 0, sum = 0;
+      bool even = true;
+      for (const OfShape& of : all) {
+        const bool left = (choice & of.bit) != 0;
+        count += left ? of.count : 0;
+        sum += left ? of.size : 0;
+        even = even && (left || of.count % passes == 0);
+      }
+      if (sum != size || !even || (!update.by_chunks() && count != many)) continue;
+      found = true;
+      perhaps |= ~choice;
+    }
+    if (!found) return std::nullopt;
     std::vector<bool> out;
-    for (const Gradient& one : update.gradients) out.push_back(!answer->contains(one.shape));
+    for (const Gradient& one : update.gradients)
+      out.push_back((perhaps & shapes[one.shape].bit) != 0);
+    if (std::find(out.begin(), out.end(), false) == out.end()) return std::nullopt;
     return out;
+  }
+  // Of a long list only the chunks are known, of 65,536 elements and less.
+  static std::optional<std::vector<bool>> by_chunks(const Update& update) {
+    std::int64_t all = 0;
+    for (const Gradient& one : update.gradients) all += update.size_of(one);
+    if (update.chunks <= 0 || (all % update.chunks == 0 && all / update.chunks <= kMostPasses))
+      return std::nullopt;
+    return by_shape(update, 0, all - update.chunks, 1);
   }
 
   void look_at(const Update& update) {
@@ -204,8 +235,11 @@ class Unneeded {
     if (not_taken_ == 0) {
       not_taken_ = not_taken;
       elements_ = elements;
-      tensors_ = update.tensors;
-      taken_elements_ = update.elements;
+      takes_ = update.by_chunks()
+                   ? fmt::format("{} in all, by the blocks of its kernels",
+                                 counted(static_cast<double>(update.chunks), "chunk"))
+                   : fmt::format("{} of {}", counted(static_cast<double>(update.tensors), "tensor"),
+                                 si(static_cast<double>(update.elements), ""));
     }
   }
   void keep(const Launches& from, Launches& to) {
@@ -315,11 +349,9 @@ class Unneeded {
       if (walk_.at(launch).kind == ActivityKind::kKernel) name_kernel(walk_.stat(launch), out);
     out.evidence.push_back(
         {"gradients that are accumulated for an update, beyond those that the optimizer takes",
-         fmt::format("{} of {} elements; it takes {} of {}",
+         fmt::format("{} of {} elements; it takes {}",
                      counted(static_cast<double>(not_taken_), "tensor"),
-                     si(static_cast<double>(elements_), ""),
-                     counted(static_cast<double>(tensors_), "tensor"),
-                     si(static_cast<double>(taken_elements_), "")),
+                     si(static_cast<double>(elements_), ""), takes_),
          "shapes"});
     out.evidence.push_back(
         {"kernels that make them",
@@ -338,8 +370,10 @@ class Unneeded {
   const Facts& facts_;
   Advice& advice_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, Launches> by_thread_;
+  std::map<const Op*, std::int64_t> blocks_;  // of the optimizer's ops
   Launches work_, perhaps_;
-  std::int64_t not_taken_ = 0, elements_ = 0, tensors_ = 0, taken_elements_ = 0;
+  std::int64_t not_taken_ = 0, elements_ = 0;
+  std::string takes_;
 };
 
 }  // namespace

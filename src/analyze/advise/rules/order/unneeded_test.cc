@@ -99,5 +99,32 @@ TEST(Unneeded, WhatFollowsTheLastGradientThatIsTakenGoes) {
   EXPECT_NEAR(share_of(advice, "reduce_problem").mid, 3.9e5 / 7e5, 0.03);
 }
 
+// Of more than 30 tensors PyTorch records no sizes: the blocks of the optimizer's kernel count
+// chunks of 65,536 elements. The large weights are too many in every choice; the small ones may be
+// either.
+TEST(Unneeded, LongListsCountInChunks) {
+  const auto trained = [](std::uint32_t blocks) {
+    return training([=](Program& program) {
+      backward_of_product(program, "M=1024,N=4096,K=4096", 3e5);
+      accumulate(program, "1024x4096");
+      backward_of_product(program, "M=1024,N=16,K=4096", 2e4);
+      accumulate(program, "1024x16");
+      accumulate(program, "1024");
+      with_inputs(program, "aten::_fused_adam_", "", [=](Program& inner) {
+        KernelRow row = advised_row("void multi_tensor_apply_kernel<FusedAdamMathFunctor>()",
+                                    "aten::_fused_adam_", "", "f32");
+        row.launch.grid = {blocks, 1, 1};
+        inner.kernel(row, 1e4);
+      });
+    });
+  };
+  const Advice advice = trained(1);
+  EXPECT_NEAR(share_of(advice, "reduce_problem").mid, 3e5 / 3.3e5, 0.03);
+  EXPECT_TRUE(says(find(advice, "reduce_problem"), "1 tensor of 4.19 M elements"));
+  EXPECT_EQ(find(trained(66), "reduce_problem"), nullptr);  // All are taken.
+  EXPECT_EQ(find(trained(33), "reduce_problem"), nullptr);  // Two passes for one update.
+  EXPECT_EQ(find(trained(40), "reduce_problem"), nullptr);  // No choice has that size.
+}
+
 }  // namespace
 }  // namespace purlin::analyze
