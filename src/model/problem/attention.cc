@@ -8,8 +8,8 @@ namespace purlin {
 
 Problem read_attention(const OpInputs& inputs, const OpRule& rule) {
   const auto [query_at, layout, causal_at, backward, starts_q_at, starts_k_at, longest_q_at,
-              longest_k_at, unused0, unused1] = rule.at;
-  (void)unused0, (void)unused1;
+              longest_k_at, mask_at, unused] = rule.at;
+  (void)unused;
   Problem out;
   out.op_class = "attention";
   out.dtype = inputs.dtype(query_at);
@@ -70,6 +70,9 @@ Problem read_attention(const OpInputs& inputs, const OpRule& rule) {
   const bool causal = inputs.flag(causal_at).value_or(inputs.integer(causal_at).value_or(0) > 0);
   if (causal) out.dimensions.push_back({"causal", 1});
   if (backward != 0) out.dimensions.push_back({"backward", 1});
+  // Of the framework's op alone: what it calls may get the mask spread over samples and heads.
+  if (const auto mask = mask_at > 0 ? inputs.elements(mask_at) : std::nullopt; mask && *mask > 1)
+    out.dimensions.push_back({inputs.dtype(mask_at) == "bool" ? "mask" : "bias", *mask});
   return out;
 }
 

@@ -146,6 +146,13 @@ TEST(Problem, Attention) {
             "attention bf16 B=8,H=16,Sq=512,Sk=512,D=64,causal=1");
   EXPECT_EQ(read("aten::_scaled_dot_product_cudnn_attention_backward", {q, q, q, q}),
             "attention bf16 B=8,H=16,Sq=512,Sk=512,D=64,backward=1");
+  // Masks of truth values, and what is added; the op that is called in turn may get it spread.
+  for (const auto& [type, name] : {std::pair{"bool", "mask"}, std::pair{"c10::BFloat16", "bias"}})
+    EXPECT_EQ(read("aten::scaled_dot_product_attention",
+                   {q, q, q, tensor({512, 512}, type), s, scalar("False")}),
+              "attention bf16 B=8,H=16,Sq=512,Sk=512,D=64," + std::string(name) + "=262144");
+  EXPECT_EQ(read("aten::scaled_dot_product_attention", {q, q, q, kAbsent, s, scalar("True")}),
+            "attention bf16 B=8,H=16,Sq=512,Sk=512,D=64,causal=1");
   // Grouped queries, decoding one token, sequence before heads.
   EXPECT_EQ(read("flash_attn::_flash_attn_forward",
                  {tensor({4, 1, 32, 128}), tensor({4, 2048, 8, 128}), tensor({4, 2048, 8, 128})}),

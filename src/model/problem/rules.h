@@ -55,7 +55,7 @@ Problem read_grouped_mm(const OpInputs&, const OpRule&);  // a, b
 // input, weight, gradient, stride, padding, dilation, groups, transposed, mask of gradients (of a
 // transposed one: output padding), kind
 Problem read_convolution(const OpInputs&, const OpRule&);
-// query, layout, causal, backward, sequence starts of q and k, longest q and k
+// query, layout, causal, backward, sequence starts of q and k, longest q and k, mask (0: none)
 Problem read_attention(const OpInputs&, const OpRule&);
 Problem read_norm(const OpInputs&, const OpRule&);     // input, kind, size, weight, bias, backward
 Problem read_softmax(const OpInputs&, const OpRule&);  // input, dimension, backward

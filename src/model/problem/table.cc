@@ -70,8 +70,11 @@ constexpr OpRule kRules[] = {
      {-1, 2, 1, 4, 3, 5, 6, -1, -1, kOneGradient}},
     {"cudnn_convolution_backward_weight", read_convolution, kConv, {-1, -1, 1, -1, -1, -1, -1, -1}},
 
-    // query, layout, causal, backward, sequence starts of q and k, longest q and k
-    {"scaled_dot_product_attention", read_attention, kAttention, {0, kHeadsFirst, 5, 0, -1, -1}},
+    // query, layout, causal, backward, sequence starts of q and k, longest q and k, mask
+    {"scaled_dot_product_attention",
+     read_attention,
+     kAttention,
+     {0, kHeadsFirst, 5, 0, -1, -1, -1, -1, 3}},
     {"_scaled_dot_product_attention_math", read_attention, kAttention, {0, kHeadsFirst, 5, 0, -1}},
     {"_scaled_dot_product_flash_attention", read_attention, kAttention, {0, kHeadsFirst, 4, 0, -1}},
     {"_scaled_dot_product_flash_attention_for_cpu",

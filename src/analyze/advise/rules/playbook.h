@@ -26,6 +26,7 @@ extern const Rule kAttentionRule, kOptimizerRule, kRecomputeRule, kReduceRule, k
     kGridRule, kQuantizeRule, kDoubleRule, kShortenRule, kAllocationRule, kRoundTripRule,
     kPersistentRule, kCounterRule, kCompileRule, kTableRule, kAtomicsRule, kDropoutRule,
     kBroadcastRule, kSpectraRule, kPooledRule, kByHandRule, kAgainRule, kOrderRule, kSolveRule,
-    kByIndexRule, kDiscardedRule, kPassesRule, kOwnRule, kOperandRule, kGrowingRule;
+    kByIndexRule, kDiscardedRule, kPassesRule, kOwnRule, kOperandRule, kGrowingRule, kMaskedRule,
+    kUnneededRule, kWindowsRule, kSmallMatricesRule, kDoneRule;
 
 }  // namespace purlin::analyze

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 namespace purlin::analyze {
 namespace {
@@ -33,6 +34,10 @@ constexpr Remedy kFlash = {
 constexpr Interval3 kFlashCompute = {0.2, 0.45, 0.75};
 constexpr double kRecomputed = 1.25;  // backward: five products instead of four
 constexpr std::size_t kMostBetween = 12;
+// Of copies that make query, key, value or the result contiguous: fused kernels read and write
+// heads where they lie.
+constexpr Interval3 kOperandCopies = {0, 0.9, 1};
+constexpr std::size_t kMostBeside = 5;  // launches before the first product and after the last
 // The largest head dimension of fused kernels (DeepSeek's MLA). The products around the softmax of
 // a classifier have the model's width there.
 constexpr double kMaxHead = 576;
@@ -91,6 +96,7 @@ class Attention {
       if (in_scores(run[i], scores) || walk_.touch(run[i]).kind == TouchKind::kProduct)
         group.push_back(run[i]);
     take_copies(run[first], run[last], scores * walk_.touch(run[at]).in_size);
+    add_operands(run, first, last, scores);
     walk_.take(group);
     chains_.add(group);
   }
@@ -105,6 +111,22 @@ class Attention {
         continue;
       copies_.push_back(i);
       walk_.take({&i, 1});
+    }
+  }
+  // Copies of an operand before the products, or of the result. Other rules may name them as well.
+  void add_operands(const Launches& run, std::size_t first, std::size_t last, double scores) {
+    for (std::size_t i = first - std::min(first, kMostBeside);
+         i < std::min(run.size(), last + 1 + kMostBeside); ++i) {
+      const Touch& touch = walk_.touch(run[i]);
+      const KernelStat& kernel = walk_.stat(run[i]);
+      if (walk_.taken(run[i]) || kernel.op != "aten::copy_" ||
+          touch.kind != TouchKind::kPointwise || touch.inputs > 1 ||
+          touch.out_size() != touch.in_size || touch.n == scores)
+        continue;
+      const bool result = i > last && walk_.touch(run[last]).n == touch.n;
+      const bool operand = i < last && (walk_.touch(run[first]).holds(touch.n) ||
+                                        walk_.touch(run[last]).holds(touch.n));
+      if ((result || operand) && seen_.insert(run[i]).second) operands_.push_back(run[i]);
     }
   }
   // Attention weighs values with a softmax. Its logarithm is of a loss, written manually or not.
@@ -195,6 +217,13 @@ class Attention {
       remove_launches(walk_, copies_, {1, 1, 1}, out);
       total_ += in_one_unit(walk_.facts(), walk_.duration(copies_));
     }
+    if (!operands_.empty()) {
+      remove_launches(walk_, operands_, kOperandCopies, out);
+      out.evidence.push_back(
+          {"copies that make query, key, value or the result contiguous",
+           short_ns(in_one_unit(walk_.facts(), walk_.duration(operands_))) + a_unit(walk_.facts()),
+           "shapes"});
+    }
     out.evidence.push_back({"time of these kernels",
                             of_total(total_, walk_.facts().unit.baseline_ns.mid), "timeline"});
     out.assumptions.push_back(
@@ -208,7 +237,9 @@ class Attention {
   Walk& walk_;
   Advice& advice_;
   Chains chains_;
-  Launches copies_;  // of scores, within the device
+  Launches copies_;    // of scores, within the device
+  Launches operands_;  // copies of query, key, value or the result
+  std::set<std::uint32_t> seen_;
   double total_ = 0;
 };
 

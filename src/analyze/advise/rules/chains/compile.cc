@@ -37,6 +37,14 @@ constexpr Remedy kCompile = {
 // All else stays a separate launch.
 constexpr std::string_view kLight[] = {"elementwise", "copy",    "reduction", "softmax",
                                        "norm",        "dropout", "layout"};
+// These add or write at places that a tensor holds, and take as long in compiled code.
+constexpr std::string_view kAtPlaces[] = {"aten::index_add",
+                                          "aten::index_copy",
+                                          "aten::index_put",
+                                          "aten::_index_put",
+                                          "aten::scatter",
+                                          "aten::index_reduce",
+                                          "aten::embedding_dense_backward"};
 constexpr std::string_view kCompiled[] = {"Torch-Compiled Region", "CompiledFxGraph",
                                           "CompiledFunction"};
 constexpr std::string_view kBreaks[] = {"aten::item", "aten::_local_scalar_dense", "aten::nonzero",
@@ -118,7 +126,11 @@ class Compile {
     const std::string_view c = walk_.stat(activity).name.op_class;
     return std::find(std::begin(kLight), std::end(kLight), c) != std::end(kLight) &&
            walk_.stat(activity).name.family != "cudnn" && !orders_elements(walk_.stat(activity)) &&
-           !in_optimizer(walk_.at(activity));
+           !at_places(walk_.stat(activity)) && !in_optimizer(walk_.at(activity));
+  }
+  static bool at_places(const KernelStat& kernel) {
+    return std::any_of(std::begin(kAtPlaces), std::end(kAtPlaces),
+                       [&](std::string_view op) { return starts_with(kernel.op, op); });
   }
 
   void group(const Launches& run) {

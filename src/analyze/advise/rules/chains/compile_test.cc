@@ -122,6 +122,27 @@ TEST(Compile, PromisesASmallNetworkInTrainingNothing) {
   EXPECT_LT(share_of(many, "compile_model").low, 0);  // it may lose
 }
 
+// What adds at the places of a tensor takes as long in compiled code, and parts the groups.
+TEST(Compile, ScattersAreNotLight) {
+  const auto between = [](const char* op) {
+    KernelRow middle = functor("Mul", "n=134217728,inputs=2", "f32");
+    middle.op = op;
+    return Program()
+        .steps(kSteps,
+               [&](Program& program) {
+                 program.op("aten::zeros");
+                 program.kernel(functor("Exp", "n=67108864,inputs=1"), 1e5);
+                 program.kernel(middle, 1e6);
+                 program.kernel(functor("Sin", "n=67108864,inputs=1"), 1e5);
+                 program.kernel(product("M=8192,N=8192,K=8192"), 1e5);
+               })
+        .advice();
+  };
+  EXPECT_NE(find(between("aten::mul"), "compile_model"), nullptr);
+  for (const char* op : {"aten::index_add_", "aten::scatter_add_", "aten::index_put_"})
+    EXPECT_EQ(find(between(op), "compile_model"), nullptr) << op;
+}
+
 TEST(Compile, TwoTensorsThatTakeTurnsAreNoGroup) {
   const Advice advice =
       Program()

@@ -12,6 +12,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <string>
+#include <utility>
 
 namespace purlin::analyze {
 namespace {
@@ -59,14 +62,20 @@ const DeviceInfo* device_of(const Facts& facts, const KernelStat& kernel) {
 // Whether a known roof says that it does well in spite of its size.
 bool does_well(const KernelStat& kernel) { return kernel.roof.utilization >= 0.6; }
 
-void add_small(const Facts& facts, std::size_t row, double units, Advice& advice) {
+// Kernels of one op on one problem, such as those of a batch norm, are changed together.
+using SmallGrids = std::map<std::pair<std::string, std::string>, Intervention>;
+
+void add_small(const Facts& facts, std::size_t row, double units, SmallGrids& grids) {
   const KernelStat& kernel = facts.rows.kernels[row];
   const auto blocks = static_cast<double>(kernel.launch.blocks());
   const double threads = threads_of(kernel);
   const bool few = threads > 0 && threads <= kFewThreads;
   const double most =
       std::min(1 - blocks / units, kernel.roof.utilization > 0 ? 1 - kernel.roof.utilization : 1.0);
-  Intervention out = from_remedy(kGrid[0]);
+  std::string op = kernel.op.empty() || kernel.shape.empty() ? std::to_string(row) : kernel.op;
+  const auto [found, first] = grids.try_emplace({std::move(op), kernel.shape}, Intervention());
+  Intervention& out = found->second;
+  if (first) out = from_remedy(kGrid[0]);
   const bool splits = blocks <= kSmallPart * units && kernel.name.op_class != "gemm" &&
                       kernel.name.op_class != "conv" && kernel.duration.mean_ns() >= kLongLaunch;
   scale_row(facts, row,
@@ -88,11 +97,11 @@ void add_small(const Facts& facts, std::size_t row, double units, Advice& advice
         {"of its roof",
          fmt::format("{} of {}", percent(kernel.roof.utilization), clean(kernel.roof.ceiling)),
          "shape model"});
+  if (!first) return;
   out.assumptions.emplace_back(
       "the work can be split or joined with other work: if not, the low "
       "estimate holds");
   out.confidence = few ? "B" : "C";
-  advice.interventions.push_back(std::move(out));
 }
 
 // Blocks that run at a time, by the occupancy that the launch permits.
@@ -179,6 +188,7 @@ void add_bags(const Facts& facts, std::size_t row, double threads, double units,
 void add_grids(Walk& walk, Advice& advice) {
   const Facts& facts = walk.facts();
   Intervention waves = from_remedy(kGrid[1]);
+  SmallGrids small;
   for (std::size_t i = 0; i < facts.rows.kernels.size(); ++i) {
     const KernelStat& kernel = facts.rows.kernels[i];
     const DeviceInfo* device = device_of(facts, kernel);
@@ -190,11 +200,12 @@ void add_grids(Walk& walk, Advice& advice) {
     } else if (is_tall(walk.report_touch(i))) {
       add_tall(facts, i, walk.report_touch(i), advice);
     } else if (static_cast<double>(kernel.launch.blocks()) < 0.75 * units_of(*device)) {
-      add_small(facts, i, units_of(*device), advice);
+      add_small(facts, i, units_of(*device), small);
     } else {
       add_waves(facts, i, *device, waves);
     }
   }
+  for (auto& [problem, one] : small) advice.interventions.push_back(std::move(one));
   if (waves.evidence.empty()) return;
   waves.assumptions.emplace_back(
       "a tile that fits exists: the middle estimate wins half the tail; of an own kernel, what is "

@@ -34,7 +34,8 @@ constexpr double kManyWaves = 64;
 // Of shared memory for a block: as much holds several stages of tiles, so somebody tuned it.
 constexpr double kSeveralStages = 64 << 10;
 constexpr double kRegisterBytes = 4;
-constexpr double kTimesRegisters = 4;  // the time of moving what all registers hold, once
+constexpr double kNoData = 12, kLeastData = 2;  // registers of addresses and indices; of values
+constexpr double kTimesRegisters = 4;           // the time of moving what all registers hold, once
 // What is left. Nine own kernels that were slow on purpose took 2 to 70 % of their time afterwards
 // (bench/results/advice_pairs.md, advice_pairs_later.md).
 constexpr Interval3 kOfLargerBlocks = {0.7, 0.35, 0.08}, kOfTuned = {0.98, 0.5, 0.06};
@@ -65,7 +66,8 @@ void judge_own_kernel(const Facts& facts, std::size_t row, Advice& advice) {
   const double bandwidth = facts.bandwidth_of(kernel);
   if (waves < 1 || bandwidth <= 0 || ns < kLongOwn) return;
   const bool short_blocks = waves >= kManyWaves && ns < kShortBlock * waves;
-  const double held = threads_of(kernel) * kernel.registers * kRegisterBytes / bandwidth * 1e9;
+  const double values = std::max(kLeastData, kernel.registers - kNoData);
+  const double held = threads_of(kernel) * values * kRegisterBytes / bandwidth * 1e9;
   const double shared = kernel.launch.dynamic_shared_bytes + kernel.static_shared_bytes;
   if (!short_blocks && (ns < kTimesRegisters * held || shared >= kSeveralStages)) return;
   Intervention out = from_remedy("tune_kernel", short_blocks ? kLargerBlocks : kFarFromMemory);
@@ -82,8 +84,9 @@ void judge_own_kernel(const Facts& facts, std::size_t row, Advice& advice) {
                      fmt::format("{}, of {} waves; a block takes as long to start and drain",
                                  short_ns(ns / waves), si(waves, "")),
                      "launch"}
-          : Evidence{"time to move what the registers of all threads hold",
-                     fmt::format("{}, of {} a launch", short_ns(held), short_ns(ns)), "launch"});
+          : Evidence{
+                "time to move what the registers of all threads hold, without 12 for addresses",
+                fmt::format("{}, of {} a launch", short_ns(held), short_ns(ns)), "launch"});
   out.assumptions.emplace_back(
       "a guess by the launch alone: the interval is that of own kernels that were measured before "
       "and after");
