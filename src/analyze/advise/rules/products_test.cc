@@ -5,7 +5,7 @@
 #include "analyze/advise/levels.h"
 #include "analyze/advise/rules/playbook.h"
 #include "analyze/advise/rules/touch.h"
-#include "analyze/advise/testing.h"
+#include "analyze/advise/rules/testing.h"
 #include "base/files.h"
 
 #include <fmt/format.h>
