@@ -13,7 +13,7 @@ namespace purlin::analyze {
 namespace {
 
 constexpr double kOfAlternative = 0.25;  // what saves other time comes before
-constexpr std::size_t kPlaces = 3;       // that a report shows
+constexpr std::size_t kPlacesShown = 3;  // that a report shows
 
 bool before(const Intervention& a, const Intervention& b) {
   // Within a hundredth of each other, estimates are equal; the level decides.
@@ -77,15 +77,16 @@ void rank_by_what_is_left(const Facts& facts, std::vector<Intervention>& interve
   if (facts.replayer == nullptr) return;
   Remainder remainder(*facts.replayer);
   if (!remainder.usable()) return;
-  for (std::size_t place = 1; place < std::min(kPlaces, interventions.size()); ++place) {
+  for (std::size_t place = 1; place < std::min(kPlacesShown, interventions.size()); ++place) {
     if (interventions[place - 1].estimate != "replay") return;
     remainder.carry_out(interventions[place - 1]);
     for (std::size_t i = place; i < interventions.size(); ++i)
       if (interventions[i].estimate == "replay") remainder.put(interventions[i]);
     const auto from = interventions.begin() + static_cast<std::ptrdiff_t>(place);
-    const auto most = std::max_element(
-        from, interventions.end(),
-        [](const Intervention& a, const Intervention& b) { return worth_on_top(a) < worth_on_top(b); });
+    const auto most = std::max_element(from, interventions.end(),
+                                       [](const Intervention& a, const Intervention& b) {
+                                         return worth_on_top(a) < worth_on_top(b);
+                                       });
     std::rotate(from, most, most + 1);
     for (auto one = from + 1; one != interventions.end(); ++one) one->on_top_share.reset();
   }

@@ -42,10 +42,10 @@ std::vector<Intervention> ranked(const Profile& profile, std::vector<Interventio
 // more once the first is done.
 TEST(Ranking, AnotherLossComesBeforeAnotherCureOfTheSame) {
   Program program = two_kernels();
-  const std::vector<Intervention> list =
-      ranked(program.profile(), {cure("shorten_a", edit::Scale{Affected::of_row(0), {0.2, 0.2, 0.2}}),
-                                 cure("remove_b", edit::Remove{Affected::of_row(1)}),
-                                 cure("remove_a", edit::Remove{Affected::of_row(0)})});
+  const std::vector<Intervention> list = ranked(
+      program.profile(), {cure("shorten_a", edit::Scale{Affected::of_row(0), {0.2, 0.2, 0.2}}),
+                          cure("remove_b", edit::Remove{Affected::of_row(1)}),
+                          cure("remove_a", edit::Remove{Affected::of_row(0)})});
   ASSERT_EQ(list.size(), 3U);
   EXPECT_EQ(list[0].id, "remove_a");
   EXPECT_EQ(list[1].id, "remove_b");

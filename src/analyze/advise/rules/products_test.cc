@@ -4,8 +4,8 @@
 #include "analyze/advise/learn/margins.h"
 #include "analyze/advise/levels.h"
 #include "analyze/advise/rules/playbook.h"
-#include "analyze/advise/rules/touch.h"
 #include "analyze/advise/rules/testing.h"
+#include "analyze/advise/rules/touch.h"
 #include "base/files.h"
 
 #include <fmt/format.h>
