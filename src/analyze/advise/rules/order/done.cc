@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rounds of a solver or a recurrence that go on for items that are done: each round computes all
+// Rounds of a solver or a recurrence that go on for items that are done. Each round computes all
 // items, and a select by one flag for each item keeps the earlier result of those that are done.
 #include "analyze/advise/rules/playbook.h"
 #include "analyze/advise/rules/pricing.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fused attention with a mask that has neither samples nor heads: a fixed pattern, such as a causal
-// one, windows or blocks. A dense mask hides it, so the kernel computes what the mask removes.
+// one, windows or blocks. A dense mask hides it, so the kernel computes what the mask removes. A
+// mask for each sample hides padding, which the whole model computes.
 #include "analyze/advise/rules/op_facts.h"
 #include "analyze/advise/rules/playbook.h"
 #include "analyze/advise/rules/pricing.h"
@@ -26,6 +27,14 @@ constexpr RemedyCase kMaskPattern = {
     "a dense mask also keeps PyTorch off FlashAttention's kernels",
     "compare the outputs; the pattern must be the same for all samples"};
 
+constexpr RemedyCase kPaddingCase = {
+    "Leave out the padding that the mask of the attention hides", "days",
+    "sort or bucket the samples by length, so that a batch is as long as its longest sample|"
+    "PyTorch: nested tensors (torch.nested, layout=torch.jagged), or sequences packed into one row "
+    "with varlen attention|"
+    "first count the share of padding: 1 - mask.float().mean()",
+    "the order of the samples changes: put the results back"};
+
 constexpr std::string_view kMaskable[] = {"aten::scaled_dot_product_attention"};
 constexpr std::string_view kMaskedGradients[] = {
     "aten::_scaled_dot_product_cudnn_attention_backward",
@@ -35,6 +44,9 @@ constexpr double kMaskTile = 128;
 // Of the scores, what the pattern leaves: a causal mask half. And of the compute peak, what a
 // kernel that skips the rest reaches.
 constexpr Interval3 kMaskVisible = {0.5, 0.3, 0.1}, kMaskCompute = {0.25, 0.4, 0.6};
+// Of the device's work for all positions, what is padding: how much is in the data only.
+constexpr Interval3 kPadded = {0, 0.25, 0.6};
+constexpr std::int64_t kLeastSamples = 4, kLeastPadded = 64;
 constexpr double kMaskedBackward = 2.5;  // backward: five products for two
 
 class Masked {
@@ -44,6 +56,7 @@ class Masked {
 
   void run() {
     for (const Launches& run : walk_.runs()) ops(run, kMaskable);
+    if (padded_ != nullptr) add_padding();
     if (chains_.all().empty()) return;
     for (const Launches& run : walk_.runs()) ops(run, kMaskedGradients);
     Intervention out = from_remedy(kReduceRemedy, kMaskPattern);
@@ -62,6 +75,13 @@ class Masked {
   static bool is_pattern(const Problem& problem) {
     const std::int64_t mask = std::max(problem["mask"], problem["bias"]);
     return mask > 0 && mask == problem["Sq"] * problem["Sk"] && long_enough(problem);
+  }
+  // One mask for each sample, of its keys alone or of all its scores.
+  static bool is_padding(const Problem& problem) {
+    const std::int64_t keys = problem["B"] * problem["Sk"];
+    return problem["mask"] > 0 && problem["B"] >= kLeastSamples && problem["Sq"] == problem["Sk"] &&
+           problem["Sk"] >= kLeastPadded &&
+           (problem["mask"] == keys || problem["mask"] == keys * problem["Sq"]);
   }
   static bool long_enough(const Problem& problem) {
     return std::min(problem["Sq"], problem["Sk"]) >= static_cast<std::int64_t>(kLeastMasked);
@@ -86,6 +106,7 @@ class Masked {
   }
   void keep(const Op& op, bool backward, std::span<const std::uint32_t> launches) {
     const Problem problem = problem_of_op(op);
+    if (!backward && is_padding(problem)) padded_ = &op;
     if (backward ? !patterns_.contains(extents(problem)) : !is_pattern(problem)) return;
     if (std::any_of(launches.begin(), launches.end(),
                     [&](std::uint32_t one) { return walk_.taken(one); }))
@@ -141,6 +162,27 @@ class Masked {
                             percent(flops / peaks.flops * 1e9 / each), "shape model"});
   }
 
+  // Every kernel except those of the optimizer works on the padding as well.
+  void add_padding() {
+    const Problem problem = problem_of_op(*padded_);
+    Intervention out = from_remedy(kReduceRemedy, kPaddingCase);
+    for (std::size_t row = 0; row < facts_.rows.kernels.size(); ++row) {
+      const KernelStat& kernel = facts_.rows.kernels[row];
+      if (kernel.name.op_class == "optimizer" || is_short_launch(kernel)) continue;
+      scale_row(facts_, row, {1 - kPadded.low, 1 - kPadded.mid, 1 - kPadded.high}, out);
+      if (kernel.name.op_class == "attention") name_kernel(kernel, out);
+    }
+    if (out.change.edits.empty()) return;
+    out.evidence.push_back({"attention with a separate mask for each sample",
+                            fmt::format("{} samples of {} positions", problem["B"], problem["Sk"]),
+                            "shapes"});
+    out.assumptions.emplace_back(
+        "the masks hide padding, and the rest of the model computes it too; how much it is was not "
+        "recorded: the low estimate is 0");
+    out.confidence = "D";
+    advice_.interventions.push_back(std::move(out));
+  }
+
   void finish(Intervention out) {
     out.evidence.push_back(
         {"time of these kernels", of_total(total_, facts_.unit.baseline_ns.mid), "timeline"});
@@ -161,6 +203,7 @@ class Masked {
   Chains chains_;
   std::map<std::vector<std::int64_t>, bool> patterns_;  // whether it is a mask for sure
   std::map<std::size_t, Problem> problems_;             // by report row
+  const Op* padded_ = nullptr;
   double total_ = 0;
   bool sure_ = true;
 };

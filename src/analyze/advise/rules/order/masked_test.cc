@@ -47,7 +47,7 @@ TEST(Masked, AnAddedMaskPromisesNothingForSure) {
 TEST(Masked, IsSilentOtherwise) {
   EXPECT_EQ(find(masked_attention(kManyPositions, ""), "reduce_problem"), nullptr);
   EXPECT_EQ(find(masked_attention(kManyPositions, ",causal=1"), "reduce_problem"), nullptr);
-  // Of each sample, or of each head.
+  // Of each sample, of which there are too few to be padded, or of each head.
   EXPECT_EQ(find(masked_attention(kManyPositions, ",mask=134217728"), "reduce_problem"), nullptr);
   EXPECT_EQ(find(masked_attention(kManyPositions, ",bias=1073741824"), "reduce_problem"), nullptr);
   // Of the keys alone: padding.
@@ -56,6 +56,25 @@ TEST(Masked, IsSilentOtherwise) {
   EXPECT_EQ(
       find(masked_attention("B=2048,H=16,Sq=256,Sk=256,D=64", ",mask=65536"), "reduce_problem"),
       nullptr);
+}
+
+// A mask for each sample: of its keys, or of all its scores.
+TEST(Masked, OneMaskForEachSampleIsPadding) {
+  for (const char* mask : {",mask=32768", ",mask=16777216"}) {
+    const Advice advice = masked_attention("B=64,H=12,Sq=512,Sk=512,D=64", mask);
+    const Intervention* one = find(advice, "reduce_problem");
+    ASSERT_NE(one, nullptr) << mask;
+    EXPECT_NEAR(one->saved_share.mid, 0.25, 0.02);
+    EXPECT_LE(one->saved_share.low, 0.01);
+    EXPECT_EQ(one->confidence, "D");
+    EXPECT_TRUE(says(one, "64 samples of 512 positions"));
+  }
+  // One token against a cache; a mask that is added; a mask for each head.
+  for (const char* mask : {",bias=16777216", ",mask=201326592"})
+    EXPECT_EQ(find(masked_attention("B=64,H=12,Sq=512,Sk=512,D=64", mask), "reduce_problem"),
+              nullptr);
+  EXPECT_EQ(find(masked_attention("B=64,H=12,Sq=1,Sk=512,D=64", ",mask=32768"), "reduce_problem"),
+            nullptr);
 }
 
 }  // namespace
