@@ -73,5 +73,18 @@ TEST(Ranking, AFarGreaterCureStaysBeforeASmallRest) {
   EXPECT_NEAR(*list[2].on_top_share, 0.067, 0.01);
 }
 
+// torch.compile, CUDA graphs and less work of the host are cures of one loss, whatever replay adds.
+TEST(Ranking, ASecondCureOfTheHostsTimeCountsAQuarter) {
+  Program program = two_kernels();
+  const std::vector<Intervention> list =
+      ranked(program.profile(), {cure("compile_model", edit::Remove{Affected::of_row(0)}),
+                                 cure("cuda_graphs", edit::Remove{Affected::of_row(1)}),
+                                 cure("other", edit::Scale{Affected::of_row(1), {0.6, 0.6, 0.6}})});
+  ASSERT_EQ(list.size(), 3U);
+  EXPECT_EQ(list[0].id, "compile_model");
+  EXPECT_EQ(list[1].id, "other");
+  EXPECT_EQ(list[2].id, "cuda_graphs");
+}
+
 }  // namespace
 }  // namespace purlin::analyze

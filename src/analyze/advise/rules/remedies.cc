@@ -61,7 +61,7 @@ constexpr Remedy kRemedies[] = {
      "HIP: hipMemcpyAsync with pinned memory and events instead of hipDeviceSynchronize|"
      "OpenCL: non-blocking reads and maps with events instead of clFinish or CL_TRUE",
      "a wait may be a real dependency: code that reads the result must still wait for it"},
-    {"overlap_copies", "Overlap copies with computation", kOverhead, kParallelism, "host", "days",
+    {"overlap_copies", "Overlap copies with computation", kOverhead, kParallelism, "host", "hours",
      "low", kAny, "application",
      "PyTorch: pin_memory=True, .to(device, non_blocking=True) for the next batch on a side "
      "stream|CUDA: cudaMemcpyAsync from pinned memory on a second stream, in chunks, with events|"
