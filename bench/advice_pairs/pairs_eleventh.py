@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An eleventh set, of programs that practitioners of many fields bring: 48 pairs and 8 null pairs.
 
-Written on 27 November 2026 by a hand that has not read the rules; not yet recorded. As in pairs_tenth.py; half of it is set
+Written on 27 November 2026 by a hand that had not read the rules, and recorded on that day. As in pairs_tenth.py; half of it is set
 aside by the hash of its names. What is right for each pair was written down before any measurement. The whole steps are in
 pairs_eleventh_steps.py and pairs_eleventh_data.py, the smaller programs here. `alike` runs both programs of a pair once, before
 they are timed, and compares their results. For some of these programs a trace may show too little. `pairs_listing.py` prints

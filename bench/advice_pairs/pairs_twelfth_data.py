@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Steps of the twelfth set that work with data of the host, with graphs and with numerical programs.
 
-Written on 27 November 2026 by a hand that has not read the rules; not yet recorded. pairs_twelfth.py says how the set was
+Written on 27 November 2026 by a hand that had not read the rules, and recorded on that day. pairs_twelfth.py says how the set was
 written, and takes these pairs in.
 """
 
