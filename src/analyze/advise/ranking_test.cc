@@ -73,7 +73,8 @@ TEST(Ranking, AFarGreaterCureStaysBeforeASmallRest) {
   EXPECT_NEAR(*list[2].on_top_share, 0.067, 0.01);
 }
 
-// torch.compile, CUDA graphs and less work of the host are cures of one loss. Replay does not matter.
+// torch.compile, CUDA graphs and less work of the host are cures of one loss. Replay does not
+// matter.
 TEST(Ranking, ASecondCureOfTheHostsTimeCountsAQuarter) {
   Program program = two_kernels();
   const std::vector<Intervention> list =

@@ -22,7 +22,7 @@ constexpr RemedyCase kPatches = {
     "PyTorch: a mean over the windows first, where the filter is constant",
     "the order of the sums changes"};
 
-constexpr double kLeastSpeedUp = 2;  // by the middle estimate; else the library does well
+constexpr double kLeastSpeedUp = 2;       // by the middle estimate; else the library does well
 constexpr double kLeastPatches = 20'000;  // ns
 // Of the product's roofs. Low: with the copy into patches at half of the bandwidth.
 constexpr Interval3 kOfCompute = {0.25, 0.5, 0.8}, kOfMemory = {0.4, 0.6, 0.85};
@@ -52,8 +52,8 @@ PatchProduct product_of(const KernelStat& kernel) {
     const double width = of(axis.filter);
     if (width <= 0) continue;  // an axis that the convolution does not have
     const double all = of("stride"), stride = of(axis.stride) > 0 ? of(axis.stride) : all;
-    const bool moved = of("padding") > 0 || of(axis.padding) > 0 || of("dilation") > 1 ||
-                       of(axis.dilation) > 1;
+    const bool moved =
+        of("padding") > 0 || of(axis.padding) > 0 || of("dilation") > 1 || of(axis.dilation) > 1;
     const bool whole = width == 1 && of(axis.image) == 1;  // the height of a 1-D one
     if (moved || of(axis.result) <= 0 || (!whole && std::max(stride, 1.0) != width)) return out;
     filter *= width;
@@ -97,7 +97,8 @@ class Patches {
     });
   }
   bool slow(const KernelStat& kernel) const {
-    if (kernel.name.op_class != "conv" || kernel.op.find("backward") != std::string::npos) return false;
+    if (kernel.name.op_class != "conv" || kernel.op.find("backward") != std::string::npos)
+      return false;
     const PatchProduct product = product_of(kernel);
     const Peaks peaks = peaks_of(facts_, kernel, kernel.dtype);
     return product.rows > 0 && peaks.flops > 0 && peaks.bandwidth > 0 &&
@@ -113,9 +114,10 @@ class Patches {
          fmt::format("the stride is the filter: a product of M={:.0f},N={:.0f},K={:.0f}",
                      product.rows, product.columns, product.depth),
          "shapes"});
-    put_chain(facts_, chain, after(kernel, product), product.patches > 1 ? 2 : 1,
-              "the convolution's input is not padded, and its result may be laid out as a product's",
-              "B", std::move(out), advice_);
+    put_chain(
+        facts_, chain, after(kernel, product), product.patches > 1 ? 2 : 1,
+        "the convolution's input is not padded, and its result may be laid out as a product's", "B",
+        std::move(out), advice_);
   }
 
   Walk& walk_;

@@ -13,7 +13,9 @@ Advice patched(const char* shape, double ns) {
       "void implicit_convolveNd_sgemm<__nv_bfloat16, 3, 128, 6, 7, 3, 3, 5, 1, false, false, "
       "true>(int)",
       "aten::cudnn_convolution", shape, "bf16");
-  return Program().steps(kSteps, [&](Program& program) { program.kernel(convolution, ns); }).advice();
+  return Program()
+      .steps(kSteps, [&](Program& program) { program.kernel(convolution, ns); })
+      .advice();
 }
 
 TEST(Patches, OnePatchASampleIsAProduct) {
@@ -28,8 +30,7 @@ TEST(Patches, OnePatchASampleIsAProduct) {
 }
 
 TEST(Patches, SeveralPatchesAreCopiedFirst) {
-  const Advice advice =
-      patched("N=256,C=3,H=224,W=224,K=768,R=16,S=16,P=14,Q=14,stride=16", 2e6);
+  const Advice advice = patched("N=256,C=3,H=224,W=224,K=768,R=16,S=16,P=14,Q=14,stride=16", 2e6);
   const double product = 2 * 256 * 196 * 768.0 * 768 / (0.5 * kPeak) * 1e9;
   const double copy = 2 * 2 * 256 * 196 * 768.0 / (0.5 * kBandwidth) * 1e9;
   EXPECT_NEAR(share_of(advice, "reduce_problem").mid, 1 - (product + copy) / 2e6, 0.02);
