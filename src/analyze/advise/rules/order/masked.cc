@@ -21,8 +21,7 @@ namespace {
 constexpr RemedyCase kMaskPattern = {
     "Leave out what the mask of the attention removes", "hours",
     "PyTorch: is_causal=True for a causal mask; torch.nn.attention.flex_attention with a block "
-    "mask "
-    "for windows, blocks and documents|"
+    "mask for windows, blocks and documents|"
     "PyTorch: FlashAttention's window_size; or windows as a batch of short sequences|"
     "a dense mask also keeps PyTorch off FlashAttention's kernels",
     "compare the outputs; the pattern must be the same for all samples"};

@@ -26,8 +26,7 @@ constexpr RemedyCase kUnneeded = {
     "Leave out the gradients that no optimizer takes", "hours",
     "PyTorch: inputs without requires_grad; requires_grad_(False) for weights that stay|"
     "PyTorch: detach() what the loss need not pass through, such as a generated picture in the "
-    "step "
-    "of the critic|"
+    "step of the critic|"
     "PyTorch: requires_grad_(False) for the critic in the step of the generator",
     "make sure that no other code reads these gradients: hooks, penalties, attacks"};
 
@@ -73,8 +72,7 @@ class Unneeded {
             op != nullptr && walk_.stat(launch).name.full.find("multi_tensor") != std::string::npos)
           blocks_[op] += static_cast<std::int64_t>(
               facts_.profile->kernels[walk_.at(launch).row].launch.grid[0]);
-    for (std::uint32_t process = 0; process < facts_.profile->processes.size(); ++process)
-      for (const Update& update : updates_of(process)) look_at(update);
+    for (const Update& update : updates()) look_at(update);
     if (!work_.empty()) add();
   }
 
@@ -86,23 +84,24 @@ class Unneeded {
     return out;
   }
 
-  std::vector<Update> updates_of(std::uint32_t process) const {
+  std::vector<Update> updates() const {
     std::vector<Update> out;
-    Update now;
-    const auto close = [&] {
+    std::map<std::uint32_t, Update> open;  // by process
+    const auto close = [&](Update& now) {
       if (now.begin > 0 && now.known && !now.gradients.empty()) out.push_back(std::move(now));
       now = {};
     };
     for (const Op& op : timeline().ops) {
-      if (op.process != process) continue;
       const std::string_view name = name_in(timeline(), op.name);
       if (name == kAccumulates) {
-        if (now.begin > 0) close();
+        Update& now = open[op.process];
+        if (now.begin > 0) close(now);
         const auto extents = input_extents(timeline(), op);
         const double elements = extents.size() == 1 ? elements_of(extents.front()) : 0;
         now.known = now.known && elements > 0;
         now.gradients.push_back({&op, op.shape, static_cast<std::int64_t>(elements)});
       } else if (named_in(kUpdates, name)) {
+        Update& now = open[op.process];
         const Problem problem = problem_of_op(op);
         if (now.begin == 0) now.begin = op.start_ns;
         now.listed = now.listed && problem["tensors"] > 0;
@@ -112,7 +111,7 @@ class Unneeded {
         now.elements += problem["n"];
       }
     }
-    close();
+    for (auto& [process, now] : open) close(now);
     return out;
   }
 
@@ -199,8 +198,21 @@ class Unneeded {
     return by_shape(update, 0, all - update.chunks, 1);
   }
 
+  // Steps are mostly alike, so the answer for one serves the others.
+  const std::optional<std::vector<bool>>& known_taken_of(const Update& update) {
+    std::vector<std::int64_t> key = {update.tensors, update.elements, update.chunks,
+                                     update.listed ? 1 : 0};
+    for (const Gradient& one : update.gradients) {
+      key.push_back(one.shape);
+      key.push_back(one.elements);
+    }
+    const auto [found, added] = answers_.try_emplace(std::move(key));
+    if (added) found->second = taken_of(update);
+    return found->second;
+  }
+
   void look_at(const Update& update) {
-    const auto taken = taken_of(update);
+    const auto& taken = known_taken_of(update);
     if (!taken) return;
     const auto last_taken = std::find(taken->rbegin(), taken->rend(), true);
     const auto behind = static_cast<std::size_t>(taken->rend() - last_taken);
@@ -220,9 +232,12 @@ class Unneeded {
     if (behind > 0 && behind < update.gradients.size()) {
       const std::int64_t from = end_of(*update.gradients[behind - 1].op);
       double n = 0;
-      for (const std::uint32_t launch : launches) {
-        const std::int64_t at = call_of(launch);
-        if (at < from || at >= update.begin || !in_backward(timeline(), walk_.at(launch))) continue;
+      const auto later =
+          std::partition_point(launches.begin(), launches.end(),
+                               [&](std::uint32_t launch) { return call_of(launch) < from; });
+      for (auto at = later; at != launches.end() && call_of(*at) < update.begin; ++at) {
+        const std::uint32_t launch = *at;
+        if (!in_backward(timeline(), walk_.at(launch))) continue;
         if (work.empty() || n == 0)
           n = walk_.at(launch).kind == ActivityKind::kKernel ? walk_.touch(launch).n : 0;
         work.push_back(launch);
@@ -269,21 +284,33 @@ class Unneeded {
   }
 
   // A kernel outside of the backward pass, later in the step, that takes as many elements.
-  bool is_read(const Gradient& gradient, const Update& update) const {
-    const Interval reading{end_of(*gradient.op), update.begin};
+  bool is_read(const Gradient& gradient, const Update& update) {
     const auto n = static_cast<double>(gradient.elements);
     if (n < 2) return false;
+    const Launches& readers = readers_of(gradient.op->process);
+    const auto from = std::partition_point(
+        readers.begin(), readers.end(),
+        [&](std::uint32_t launch) { return call_of(launch) < end_of(*gradient.op); });
+    for (auto at = from; at != readers.end() && call_of(*at) < update.begin; ++at)
+      if (walk_.touch(*at).n == n) return true;
+    return false;
+  }
+  // Kernels of a process, outside of backward passes, that may read a gradient and no more.
+  const Launches& readers_of(std::uint32_t process) {
+    const auto [found, added] = readers_.try_emplace(process);
+    Launches& out = found->second;
+    if (!added) return out;
     for (const Launches& run : walk_.runs())
       for (const std::uint32_t launch : run) {
         const Activity& one = walk_.at(launch);
-        if (one.call >= timeline().calls.size() || one.process != gradient.op->process) continue;
-        const std::int64_t at = timeline().calls[one.call].start_ns;
-        if (at < reading.begin || at >= reading.end || in_backward(timeline(), one)) continue;
-        if (walk_.touch(launch).light() && walk_.touch(launch).n == n &&
+        if (one.call < timeline().calls.size() && one.process == process &&
+            walk_.touch(launch).light() && !in_backward(timeline(), one) &&
             walk_.stat(launch).name.full.find("FillFunctor") == std::string::npos)
-          return true;
+          out.push_back(launch);
       }
-    return false;
+    std::stable_sort(out.begin(), out.end(),
+                     [&](std::uint32_t a, std::uint32_t b) { return call_of(a) < call_of(b); });
+    return out;
   }
 
   // The launches that make a gradient of so many elements, before a time of the host.
@@ -370,6 +397,8 @@ class Unneeded {
   const Facts& facts_;
   Advice& advice_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, Launches> by_thread_;
+  std::map<std::uint32_t, Launches> readers_;  // by process, as the host launched them
+  std::map<std::vector<std::int64_t>, std::optional<std::vector<bool>>> answers_;
   std::map<const Op*, std::int64_t> blocks_;  // of the optimizer's ops
   Launches work_, perhaps_;
   std::int64_t not_taken_ = 0, elements_ = 0;
