@@ -70,16 +70,17 @@ class CacheApiTest : public testing::Test {
 };
 
 TEST_F(CacheApiTest, KeepsObjectsUnderConditions) {
+  const std::string one = index(1), two = index(2);  // once: they hold the time
   EXPECT_EQ(ask("GET", at("index.json")).status, 404);
-  const HttpAnswer first = ask("PUT", at("index.json"), index(1), "*");
+  const HttpAnswer first = ask("PUT", at("index.json"), one, "*");
   ASSERT_EQ(first.status, 201) << first.body;
-  EXPECT_EQ(ask("PUT", at("index.json"), index(2), "*").status, 412);
-  EXPECT_EQ(ask("PUT", at("index.json"), index(2), "\"0000\"").status, 412);
+  EXPECT_EQ(ask("PUT", at("index.json"), two, "*").status, 412);
+  EXPECT_EQ(ask("PUT", at("index.json"), two, "\"0000\"").status, 412);
   const HttpAnswer read = ask("GET", at("index.json"));
-  EXPECT_EQ(read.body, index(1));
+  EXPECT_EQ(read.body, one);
   EXPECT_EQ(tag_of(read), tag_of(first));
-  EXPECT_EQ(ask("PUT", at("index.json"), index(2), tag_of(read)).status, 201);
-  EXPECT_EQ(ask("GET", at("index.json")).body, index(2));
+  EXPECT_EQ(ask("PUT", at("index.json"), two, tag_of(read)).status, 201);
+  EXPECT_EQ(ask("GET", at("index.json")).body, two);
   EXPECT_EQ(ask("PUT", "/v1/caches/other/objects/index.json", index(3), "\"0000\"").status, 412);
 }
 
