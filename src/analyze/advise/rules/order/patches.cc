@@ -9,8 +9,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <map>
 #include <string_view>
-#include <vector>
 
 namespace purlin::analyze {
 namespace {
@@ -24,7 +25,7 @@ constexpr RemedyCase kPatches = {
 
 constexpr double kLeastSpeedUp = 2;       // by the middle estimate; else the library does well
 constexpr double kLeastPatches = 20'000;  // ns
-// Of the product's roofs. Low: with the copy into patches at half of the bandwidth.
+// Of the product's roofs, and of the bandwidth, what the copy into patches reaches.
 constexpr Interval3 kOfCompute = {0.25, 0.5, 0.8}, kOfMemory = {0.4, 0.6, 0.85};
 constexpr Interval3 kOfCopy = {0.3, 0.5, 0.8};
 
@@ -74,9 +75,7 @@ class Patches {
   void run() {
     for (const Launches& run : walk_.runs())
       for (const std::uint32_t launch : run) {
-        const KernelStat& kernel = walk_.stat(launch);
-        if (walk_.taken(launch) || kernel.duration.mean_ns() < kLeastPatches || !slow(kernel))
-          continue;
+        if (walk_.taken(launch) || !is_slow_row(facts_.row_of[walk_.at(launch).row])) continue;
         walk_.take({&launch, 1});
         chains_.add({&launch, 1});
       }
@@ -96,7 +95,13 @@ class Patches {
       return copy + roof_ns(peaks, flops, bytes, at(kOfCompute), at(kOfMemory));
     });
   }
+  bool is_slow_row(std::size_t row) {
+    const auto [found, added] = slow_.try_emplace(row, false);
+    if (added) found->second = slow(facts_.rows.kernels[row]);
+    return found->second;
+  }
   bool slow(const KernelStat& kernel) const {
+    if (kernel.duration.mean_ns() < kLeastPatches) return false;
     if (kernel.name.op_class != "conv" || kernel.op.find("backward") != std::string::npos)
       return false;
     const PatchProduct product = product_of(kernel);
@@ -124,6 +129,7 @@ class Patches {
   const Facts& facts_;
   Advice& advice_;
   Chains chains_;
+  std::map<std::size_t, bool> slow_;  // by report row
 };
 
 }  // namespace
