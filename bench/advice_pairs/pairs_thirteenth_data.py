@@ -71,7 +71,7 @@ def lens_undone_by_a_map_computed_for_each_frame():
 
 @pair("reuse_result")
 def cosines_of_a_transform_computed_for_each_sound():
-    sounds, samples, half = 8, 1 << 21, 2048
+    sounds, samples, half = 8, 1 << 20, 2048
     sound, gains = rand(sounds, samples), torch.rand(half, device=GPU)
 
     def cosines():
