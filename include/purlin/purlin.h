@@ -61,7 +61,7 @@ extern "C" {
 #endif
 
 /* Grows when something is added; a library of a higher number serves programs of a lower one. */
-#define PURLIN_ABI_VERSION 8
+#define PURLIN_ABI_VERSION 9
 
 typedef enum purlin_status {
   PURLIN_OK = 0,

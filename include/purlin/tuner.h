@@ -104,6 +104,11 @@ PURLIN_API purlin_status purlin_tuner_next(purlin_tuner* tuner, const purlin_con
  * when there is none; it lives until the next call of this function. To be asked after
  * purlin_tuner_next, until it is NULL. Since version 8. */
 PURLIN_API purlin_status purlin_tuner_announced(purlin_tuner* tuner, const purlin_config** config);
+/* How long the program waited for the config of this run to be compiled, in seconds, before it
+ * could run it: 0 where it was compiled by then. Where compilations take long, the search then asks
+ * for more configs before it has their results, so that more are compiled at a time. Since version
+ * 9. */
+PURLIN_API purlin_status purlin_tuner_waited(purlin_tuner* tuner, double seconds);
 /* How long the run took, in milliseconds; of the kernel alone, by the device's clock. Nothing
  * happens once the tuner is over. */
 PURLIN_API purlin_status purlin_tuner_report(purlin_tuner* tuner, double time_ms);

@@ -186,6 +186,8 @@ class Tuner {
     check(purlin_tuner_announced(handle(), &config));
     return TuningConfig(config);
   }
+  // How long the program waited for the compilation of the config that it is to run.
+  void waited(double seconds) { check(purlin_tuner_waited(handle(), seconds)); }
   void report(double time_ms) { check(purlin_tuner_report(handle(), time_ms)); }
   void reject(purlin_rejection how, const std::string& why) {
     check(purlin_tuner_reject(handle(), how, why.c_str()));

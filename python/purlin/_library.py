@@ -9,7 +9,7 @@ import os
 import shutil
 import threading
 
-ABI_VERSION = 8
+ABI_VERSION = 9
 STATUS = {0: "ok", 1: "invalid", 2: "not found", 3: "unavailable", 4: "io", 5: "corrupt", 6: "failed"}
 OUTCOMES = {0: "miss", 1: "exact", 2: "bucket", 3: "transferred"}
 ALLOW_TRANSFERRED = 1
@@ -189,6 +189,7 @@ _SIGNATURES = {
     "purlin_tuner_transfer": (ctypes.c_int, [_HANDLE, _TEXT, ctypes.POINTER(OpDesc)]),
     "purlin_tuner_start": (ctypes.c_int, [_HANDLE]),
     "purlin_tuner_next": (ctypes.c_int, [_HANDLE, ctypes.POINTER(_HANDLE)]),
+    "purlin_tuner_waited": (ctypes.c_int, [_HANDLE, ctypes.c_double]),
     "purlin_tuner_announced": (ctypes.c_int, [_HANDLE, ctypes.POINTER(_HANDLE)]),
     "purlin_tuner_report": (ctypes.c_int, [_HANDLE, _REAL]),
     "purlin_tuner_reject": (ctypes.c_int, [_HANDLE, ctypes.c_int, _TEXT]),

@@ -75,6 +75,10 @@ class Tuner:
                 return found
             found.append(self._read(config))
 
+    def waited(self, seconds):
+        """How long the program waited for the compilation of the config that it is to run."""
+        self._call("waited", seconds)
+
     def report(self, time_ms):
         self._call("report", time_ms)
 

@@ -14,6 +14,7 @@ import concurrent.futures
 import os
 import statistics
 import sys
+import time
 import warnings
 
 import torch
@@ -250,6 +251,13 @@ class _Search:
         return (_tuner.WRONG, reason) if reason else (_tuner.NO_LAUNCH, "out of resources")
 
     def _compiled(self, values):
+        begin = time.monotonic()
+        try:
+            return self._awaited(values)
+        finally:
+            self._tuner.waited(time.monotonic() - begin)
+
+    def _awaited(self, values):
         future = self._begin(values)
         if future.cancel():  # it waits behind configs that are only likely to be run
             self.compiling[repr(values)] = future = concurrent.futures.Future()
@@ -261,7 +269,7 @@ class _Search:
         return compiled.result() if hasattr(compiled, "result") else compiled
 
     def _usual_spills(self):
-        return getattr(_loaded(self._compiled(self._space.default)), "n_spills", None)
+        return getattr(_loaded(self._awaited(self._space.default)), "n_spills", None)
 
     def _failed(self, values, how, problem):
         # A bug of the kernel shows in the default config. What other configs may do is not known ahead.

@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <numeric>
 
 namespace purlin::runtime {
 namespace {
@@ -24,6 +25,11 @@ namespace {
 constexpr std::size_t kMaxParameters = 64;
 // A run this much slower than the best is no start-up cost: it is counted at once.
 constexpr double kHopelessWarmup = 2;
+
+// For each so many seconds that the program waits for a compilation, in the mean of the last waits,
+// one more config is asked for ahead, up to kMostAhead.
+constexpr double kShortWaitS = 0.25;
+constexpr std::size_t kWaits = 6, kMostAhead = 7;
 
 Status started_already() {
   return error(Code::kInvalid, "the tuner has started; its space cannot change any more");
@@ -196,6 +202,21 @@ const Config* ProgramTuner::announced() {
   announced_now_ = std::move(announced_.back());
   announced_.pop_back();
   return &announced_now_;
+}
+
+// Results of compiled configs come one after the other, and each is used for the next choice. That
+// is worth a short wait for each.
+Status ProgramTuner::waited(double seconds) {
+  if (!started()) return error(Code::kInvalid, "the tuner has not started");
+  if (!(seconds >= 0) || !std::isfinite(seconds))
+    return error(Code::kInvalid, "a wait cannot take {} s", seconds);
+  waits_s_.push_back(seconds);
+  if (waits_s_.size() > kWaits) waits_s_.erase(waits_s_.begin());
+  const double mean =
+      std::accumulate(waits_s_.begin(), waits_s_.end(), 0.0) / static_cast<double>(waits_s_.size());
+  const double ahead = std::min(1 + mean / kShortWaitS, static_cast<double>(kMostAhead));
+  strategy_->ask_ahead(static_cast<std::size_t>(ahead));
+  return Status::ok();
 }
 
 Status ProgramTuner::report(double time_ms) {

@@ -68,6 +68,9 @@ class ProgramTuner {
   Result<const Config*> next();
   // A config of one of the next runs, each once; nullptr without one. Lives until the next call.
   const Config* announced();
+  // How long the program waited for that config to be compiled. Where waits are long, more configs
+  // are asked for before their results.
+  Status waited(double seconds);
   // How long that run took. Ignored once over.
   Status report(double time_ms);
   // That run failed, or its result was wrong: the config is out. `why` is for people.
@@ -107,6 +110,7 @@ class ProgramTuner {
   std::vector<Config> announced_;                        // the next one last
   Config announced_now_;
   std::vector<Sample> samples_;
+  std::vector<double> waits_s_;  // the last ones
   int warmups_left_ = 0;
   std::int64_t request_ns_ = 0;
   bool over_ = false;

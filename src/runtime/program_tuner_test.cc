@@ -218,6 +218,41 @@ TEST(ProgramTuner, NextConfigsAreAnnouncedOnceBeforeTheyRun) {
   EXPECT_EQ(tuner.best().text(), "BLOCK=16");
 }
 
+// The configs in the order of their runs, for a program that waits so long for each compilation.
+std::vector<std::string> order_of_runs(double wait_s) {
+  ProgramTunerOptions options;
+  options.kernel = "scale";
+  options.budget = "60";
+  options.lookahead = 16;
+  FakeClock clock;
+  ProgramTuner tuner(options, clock);
+  for (const char* name : {"A", "B", "C", "D", "E"})
+    EXPECT_TRUE(tuner.add_parameter(name, Ints{0, 1, 2, 3}, std::int64_t{0}).is_ok());
+  EXPECT_FALSE(tuner.waited(1).is_ok()) << "before the start";
+  EXPECT_TRUE(tuner.start().is_ok());
+  EXPECT_FALSE(tuner.waited(-1).is_ok());
+  EXPECT_FALSE(tuner.waited(std::nan("")).is_ok());
+  std::vector<std::string> order;
+  while (!tuner.over()) {
+    const Config config = **tuner.next();
+    if (tuner.over()) break;
+    EXPECT_TRUE(tuner.waited(wait_s).is_ok());
+    double time_ms = 1;
+    for (const char* name : {"A", "B", "C", "D", "E"})
+      time_ms += 0.1 * static_cast<double>(std::abs(at(config, name) - 2));
+    EXPECT_TRUE(tuner.report(time_ms).is_ok());
+    order.push_back(config.text());
+  }
+  return order;
+}
+
+TEST(ProgramTuner, MoreConfigsAreChosenAheadWhereCompilationsTakeLong) {
+  const std::vector<std::string> patient = order_of_runs(0);
+  EXPECT_EQ(order_of_runs(0.2), patient) << "each config is chosen by all results before it";
+  EXPECT_NE(order_of_runs(0.3), patient);
+  EXPECT_EQ(order_of_runs(30), order_of_runs(3)) << "seven at most";
+}
+
 TEST(ProgramTuner, ASearchStartsFromWhatEarlierOnesLeft) {
   const std::string cache = make_temporary_directory("tuner_transfer").value();
   DeviceInfo device;

@@ -189,6 +189,11 @@ purlin_status purlin_tuner_next(purlin_tuner* tuner, const purlin_config** confi
   });
 }
 
+purlin_status purlin_tuner_waited(purlin_tuner* tuner, double seconds) {
+  return on(tuner, "purlin_tuner_waited",
+            [&](ProgramTuner& made) { return done(made.waited(seconds)); });
+}
+
 purlin_status purlin_tuner_report(purlin_tuner* tuner, double time_ms) {
   return on(tuner, "purlin_tuner_report",
             [&](ProgramTuner& made) { return done(made.report(time_ms)); });

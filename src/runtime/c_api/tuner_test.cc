@@ -115,6 +115,7 @@ TEST(TunerApi, LaterConfigsAreAnnouncedAndSearchesShareACache) {
       const double block = static_cast<double>(config.integer("BLOCK"));
       const double time_ms = 1 + std::abs(block - 64) / 64 + 1.0 / config.real("UNROLL");
       while (tuner.announced().handle() != nullptr) ++announced;
+      tuner.waited(0.1);
       tuner.report(time_ms);
     }
     EXPECT_GE(announced, 14u) << "all but the default, which is first";
@@ -123,6 +124,7 @@ TEST(TunerApi, LaterConfigsAreAnnouncedAndSearchesShareACache) {
   }
   EXPECT_EQ(purlin::list_directory(folder + "/evaluations")->size(), 2u);
   EXPECT_EQ(purlin_tuner_announced(nullptr, nullptr), PURLIN_INVALID);
+  EXPECT_EQ(purlin_tuner_waited(nullptr, 1), PURLIN_INVALID);
   EXPECT_EQ(purlin_tuner_transfer(nullptr, nullptr, nullptr), PURLIN_INVALID);
   EXPECT_TRUE(purlin::remove_tree(folder).is_ok());
 }

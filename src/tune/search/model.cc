@@ -102,11 +102,14 @@ class ModelSearch : public Strategy {
 
   std::optional<std::size_t> ask() override {
     const bool chance = too_short_for_model() || drawn_ < first();
-    if (patient_ && smooth_ && !chance && !outstanding_.empty()) return std::nullopt;
+    if (patient_ && smooth_ && !chance && outstanding_.size() >= most_outstanding_)
+      return std::nullopt;
     const std::optional<std::size_t> index = choose();
     if (patient_ && index) outstanding_.insert(*index);
     return index;
   }
+
+  void ask_ahead(std::size_t configs) override { most_outstanding_ = configs; }
 
   std::vector<std::size_t> likely(std::size_t count) override {
     std::vector<std::size_t> found;
@@ -382,6 +385,7 @@ class ModelSearch : public Strategy {
   double budget_, budget_s_;  // evaluations, seconds; 0 = not known
   std::size_t drawn_;         // at random, here or by the caller
   const bool patient_;
+  std::size_t most_outstanding_ = 1;             // where it is patient
   std::unordered_set<std::size_t> outstanding_;  // asked for, where it is patient
   double cost_s_ = 0;                            // of the reported evaluations
   std::vector<std::size_t> pool_;                // configs to choose among

@@ -69,6 +69,21 @@ TEST_F(PatientSearch, WaitsForEachResultOnceItHasDrawn) {
   EXPECT_TRUE(hasty->ask());
 }
 
+TEST_F(PatientSearch, AsksForMoreAheadIfToldTo) {
+  const auto strategy = search(1);
+  strategy->ask_ahead(3);
+  draw_first(*strategy);
+  for (int i = 0; i < 5; ++i) {
+    std::vector<std::size_t> asked;
+    while (const auto index = strategy->ask()) asked.push_back(*index);
+    ASSERT_EQ(asked.size(), 3U);
+    for (const std::size_t index : asked) tell(*strategy, index);
+  }
+  strategy->ask_ahead(1);
+  EXPECT_TRUE(strategy->ask());
+  EXPECT_FALSE(strategy->ask());
+}
+
 TEST_F(PatientSearch, SaysWhatItMayAskFor) {
   int named = 0, asked = 0;
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {

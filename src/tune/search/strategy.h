@@ -57,6 +57,9 @@ class Strategy {
   // Configs that it may ask for soon, the likeliest first: worth compiling meanwhile. Not asked
   // for.
   virtual std::vector<std::size_t> likely(std::size_t /*count*/) { return {}; }
+  // Of a patient strategy: how many configs it may ask for before their results, once it chooses by
+  // results; 1 at the beginning.
+  virtual void ask_ahead(std::size_t /*configs*/) {}
   // Reports the result of one config. It may also be a config that was not asked for, such as the
   // default or a config known from elsewhere.
   virtual void tell(std::size_t index, const Outcome& outcome) = 0;
