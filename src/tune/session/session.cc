@@ -28,8 +28,8 @@ constexpr int kContender = 2;
 // Of a budget in evaluations: this many configs may be asked for before their results arrive.
 constexpr std::size_t kBlindShare = 8, kBlindLow = 4;
 
-// Configs that are compiled though another may be asked for. Of four, two thirds are asked for. More
-// keep the compilers from what is asked for, where a compilation takes seconds.
+// Configs that are compiled though another may be asked for. Of four, two thirds are asked for.
+// More keep the compilers from what is asked for, where a compilation takes seconds.
 constexpr std::size_t kGuesses = 4;
 
 // Of a budget in seconds, the finals may take this share of what the start left.
