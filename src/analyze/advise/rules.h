@@ -61,6 +61,9 @@ void add_hardware(const Facts& facts, const AdviceOptions& options, Advice& advi
 std::vector<CriticalWork> name_critical_path(const Facts& facts, const Replayed& replayed);
 void add_replay(const Facts& facts, Advice& advice);
 void add_no_gain(const Facts& facts, Advice& advice);
+// After the interventions are listed: those that speak of a kernel spare it an entry.
+void add_unknown_roofs(const Facts& facts, Advice& advice);
+bool has_hardware_counters(const KernelStat& kernel);  // Kineto's figures are estimates
 void judge_level(const Facts& facts, Advice& advice);
 void add_lists(const Facts& facts, const AdviceOptions& options, Advice& advice);
 void add_checklist(const Facts& facts, Advice& advice);

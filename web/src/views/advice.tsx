@@ -6,7 +6,7 @@ import type { ProfileData } from "../profile";
 import { has, index } from "../data";
 import { Empty, First, Notice, Section, ShareBar, Stat } from "../ui";
 import { link } from "../url";
-import { Advised, levelNames } from "./advised";
+import { Advised, UnknownRoof, levelNames } from "./advised";
 
 export function Advice(props: { data: ProfileData; open: string }) {
   const a = props.data.advice;
@@ -39,6 +39,7 @@ export function Advice(props: { data: ProfileData; open: string }) {
         {a.interventions.map((i: any, n: number) => <Advised advice={a} intervention={i} of={of} open={props.open ? props.open === i.id : n === 0} applied={applied[i.id]} />)}
         {a.interventions_left_out > 0 && <p class="faint">{f.count(a.interventions_left_out)} below the smallest saving shown.</p>}
       </Section>
+      {(a.unknown_roofs ?? []).length > 0 && <Section title="Not known" class="wide plainlist" note="Own kernels that take much of the time. Their distance to their roofs is not known.">{a.unknown_roofs.map((k: any) => <UnknownRoof advice={a} kernel={k} />)}</Section>}
       {(a.trades ?? []).length > 0 && <Section title="Trades" class="wide plainlist" note="Cost precision, or time for memory.">{a.trades.map((i: any) => <Advised advice={a} intervention={i} of={of} open={props.open === i.id} />)}</Section>}
       <div class="columns flow">
         {(a.plan ?? []).length > 0 && <Section title="Order of work" note="Each saving is on top of those before."><ol class="bullets">{a.plan.map((s: any) => <li><a href={link("advice", s.id)}>{titles[s.id] ?? s.id}</a> <b>{f.percent(s.saved_share?.mid ?? s.saved_share)}</b>{s.obsolete_after ? <span class="faint"> pointless after step {s.obsolete_after}</span> : null}</li>)}</ol></Section>}
