@@ -29,6 +29,7 @@ def advice_of(purlin, trace):
 
 def judge(pair, interventions, rule_alone=False):
     """Adds rank, predicted, inside and, of a null pair, quiet."""
+    interventions = sorted(interventions, key=lambda one: one.get("place", len(interventions)))  # as the text lists them
     wanted = [pair["rule"]] if rule_alone else [pair["rule"], *pair["also"]]
     pair["first"] = interventions[0]["id"] if interventions else ""
     found = [(rank, one) for rank, one in enumerate(interventions, 1) if one["id"] in wanted]
@@ -72,7 +73,7 @@ def table(title, pairs):
               f"inside {len(inside)} ({percent(len(inside) / len(real))} %; {percent(len(inside) / max(1, len(widths)))} % of the "
               f"{len(widths)} with an interval), mean width "
               f"{100 * statistics.mean(widths) if widths else 0:.0f} points."
-              + (f" Of {unknown} more, the kernel is listed without an estimate." if unknown else ""))
+              + (f" For {unknown} of the others, the kernel is listed without an estimate." if unknown else ""))
 
 
 def nulls(title, pairs):
@@ -124,7 +125,7 @@ def main():
         chosen = [pair for pair in pairs if pair["set_aside"] == aside] if aside in wanted else []
         for pair in chosen:
             advice = advice_of(purlin, pair["trace"])
-            judge(pair, advice["interventions"] + advice["trades"], "--rule-alone" in options)  # as the text lists them
+            judge(pair, advice["interventions"] + advice["trades"], "--rule-alone" in options)
             pair["unknown_roof"] = "rank" not in pair and bool(advice.get("unknown_roofs"))
             if advice["replay"]:
                 errors.append(advice["replay"]["constant_error"])

@@ -221,6 +221,11 @@ await test("advice", async () => {
   assert.match(titles[1], /24 % on top of those before/);
   assert.match(titles[2], /18 % on top of those before/);
   await accessible(page, "advice");
+  assert.equal(await page.locator(".advised .chip.trade").count(), 0);
+  // What costs precision is marked where it is listed.
+  await page.goto(file("shapes", "#1/advice"));
+  await page.locator(".advised", { has: page.locator(".chip.trade"), hasText: "8 bits" }).waitFor();
+  assert.ok(await page.locator(".advised").count() > await page.locator(".advised .chip.trade").count());
   await page.goto(file("compare", "#1/overview?file=0"));
   await page.locator(".shortlist li").first().waitFor();
   assert.equal(await page.locator(".shortlist small", { hasText: "on top of those before" }).count(), 2);

@@ -191,6 +191,7 @@ Advice advise(const Profile& whole, const TimelineAnalysis& timeline,
   std::erase_if(advice.trades, [&](const Intervention& one) {  // what costs time gives memory
     return one.saved_share.mid >= 0 && one.saved_share.mid < options.smallest;
   });
+  place_trades(advice);
   add_unknown_roofs(facts, advice);
   add_replay(facts, advice);
   judge_level(facts, advice);

@@ -54,7 +54,8 @@ struct Intervention {
   std::vector<std::string> kernels;  // labels, heaviest first; empty: not about kernels
   double kernels_left_out = 0;       // beyond those
   bool together = false;             // one change of the program covers all of its id
-  bool alternative = false;          // another one, with more evidence, saves the same time
+  bool alternative = false;          // another one, with more evidence, saves the same time.
+  std::size_t place = 0;             // Among interventions and trades, from 1.
   // Of saved_share.mid, what is left once those listed before are done; of the second and third.
   std::optional<double> on_top_share;
   // Where it is not empty and the host's calls are known, replay computes the saving from it;

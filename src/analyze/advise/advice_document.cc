@@ -73,6 +73,7 @@ Json unknown_roof_json(const UnknownRoof& one) {
 
 Json intervention_json(const Intervention& one) {
   return Json::object({{"id", one.id},
+                       {"place", one.place},
                        {"title", one.title},
                        {"pillar", to_text(one.pillar)},
                        {"level", to_text(one.at)},

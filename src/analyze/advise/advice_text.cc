@@ -57,15 +57,11 @@ class AdviceRenderer {
           "");
     if (!advice_.nothing.empty()) {
       out_ += "\n";
-      paragraph(Style::kPlain,
-                (little_is_known() ? "No saving can be estimated: " : "Nothing to recommend: ") +
-                    advice_.nothing + ".",
-                "");
+      paragraph(Style::kPlain, std::string(nothing_of()) + ": " + advice_.nothing + ".", "");
     }
     const std::size_t all = advice_.interventions.size();
     const std::size_t shown = top > 0 ? std::min(all, static_cast<std::size_t>(top)) : all;
-    for (std::size_t i = 0; i < shown; ++i)
-      intervention(fmt::format("{}. ", i + 1), advice_.interventions[i]);
+    changes(shown);
     if (shown < all)
       out_ +=
           terminal_.paint(Style::kDim, fmt::format("\n{} more; --top 0 shows all\n", all - shown));
@@ -76,7 +72,6 @@ class AdviceRenderer {
                 "again, and run advise again.",
                 "");
     }
-    for (const Intervention& one : advice_.trades) intervention("trade: ", one);
     for (const UnknownRoof& one : advice_.unknown_roofs) unknown_roof(one);
     plan();
     stalls();
@@ -90,9 +85,27 @@ class AdviceRenderer {
   }
 
  private:
-  // What is not known is no reason to change nothing.
-  bool little_is_known() const {
-    return !advice_.unknown_roofs.empty() || advice_.judged_share < kLittleJudged;
+  // What is not known is no reason to change nothing; a trade is something.
+  const char* nothing_of() const {
+    if (!advice_.unknown_roofs.empty() || advice_.judged_share < kLittleJudged)
+      return "No saving can be estimated";
+    const bool trades =
+        std::any_of(advice_.trades.begin(), advice_.trades.end(),
+                    [](const Intervention& trade) { return trade.saved_share.mid > 0; });
+    return trades ? "Nothing to recommend except a trade" : "Nothing to recommend";
+  }
+  // The first ones by their number, and all trades, by their places.
+  void changes(std::size_t shown) {
+    auto trade = advice_.trades.begin();
+    const auto trades_before = [&](std::size_t place) {
+      for (; trade != advice_.trades.end() && trade->place < place; ++trade)
+        intervention("trade: ", *trade);
+    };
+    for (std::size_t i = 0; i < shown; ++i) {
+      trades_before(advice_.interventions[i].place);
+      intervention(fmt::format("{}. ", i + 1), advice_.interventions[i]);
+    }
+    trades_before(advice_.interventions.size() + advice_.trades.size() + 1);
   }
   std::size_t width() const { return text_width(terminal_); }
   void paragraph(Style style, std::string_view text, std::string_view indent) {

@@ -187,6 +187,17 @@ void expect_no_contradiction(const Statements& all) {
     EXPECT_LE(one.saved_share.high, 1) << one.id;
     EXPECT_FALSE(one.evidence.empty()) << one.id;
   }
+  // Each has an own place, interventions in their order.
+  std::set<std::size_t> places;
+  std::size_t last = 0;
+  for (const Intervention& one : advice.interventions) {
+    EXPECT_GT(one.place, last) << one.id;
+    last = one.place;
+    places.insert(one.place);
+  }
+  for (const Intervention& one : advice.trades) places.insert(one.place);
+  EXPECT_EQ(places.size(), advice.interventions.size() + advice.trades.size());
+  EXPECT_TRUE(places.empty() || (*places.begin() == 1 && *places.rbegin() == places.size()));
   // One intervention for all devices alike.
   std::set<std::string> titles;
   for (const Intervention& one : advice.interventions)

@@ -76,6 +76,9 @@ void rank(std::vector<Intervention>& interventions);
 // Reorders what rank() gave from the second place on: of a saving that the first ones take as well,
 // a quarter counts. Without replay, nothing changes.
 void rank_by_what_is_left(const Facts& facts, std::vector<Intervention>& interventions);
+// Orders the trades, and gives each change its place: a trade stands before an intervention that is
+// worth less than a quarter of it. What only takes time, for memory, is last.
+void place_trades(Advice& advice);
 // Alike interventions for problems of the same kernels become one.
 void join_alike(std::vector<Intervention>& interventions);
 

@@ -28,14 +28,14 @@ export function UnknownRoof(props: { advice: any; kernel: any }) {
   );
 }
 
-export function Advised(props: { advice: any; intervention: any; brief?: boolean; open?: boolean; of?: number; applied?: string }) {
+export function Advised(props: { advice: any; intervention: any; brief?: boolean; open?: boolean; of?: number; applied?: string; trade?: boolean }) {
   const i = props.intervention, kind = props.advice.unit?.kind, of = props.of ?? Math.max(i.saved_share.high, 0.01);
   const ids: Record<string, string> = {};
   for (const t of props.advice.tune ?? []) ids[t.label] = t.kernel_id;
   return (
     <details class="advised" id={"advice-" + i.id} open={props.open}>
       <summary>
-        <span class="advised-title">{i.title}{!props.brief && onTop(i) && <small class="faint on-top"> {onTop(i)}</small>}</span>
+        <span class="advised-title">{props.trade && <span class="chip trade">trade</span>} {i.title}{!props.brief && onTop(i) && <small class="faint on-top"> {onTop(i)}</small>}</span>
         <Interval low={i.saved_share.low} mid={i.saved_share.mid} high={i.saved_share.high} of={of} label={`saves ${f.percent(i.saved_share.low)} to ${f.percent(i.saved_share.high)}`} />
         <b class="advised-mid">{f.percent(i.saved_share.mid)}</b>
         <span class="chips"><Tip text={f.meanings.confidence}><span class={"chip grade-" + i.confidence}>{i.confidence}</span></Tip><span class="chip">{i.effort}</span><span class={"chip risk-" + i.risk}>{i.risk} risk</span></span>
