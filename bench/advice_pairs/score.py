@@ -5,7 +5,8 @@ Each FOLDER has pairs.json and traces/, or is an archive of both that keep.py ma
 with it. `--as-seen` counts them as seen, `--sealed` prints them alone. A pair counts as named where its rule, or one that names
 the same cure, is first or second (`--rule-alone`: its rule only); as inside where the measured saving lies in the interval of
 its own rule, which `after` carries out, or where that is absent in the interval of the rule that names the cure. The table
-counts inside among all pairs with a gain and among those that have an interval. A null pair counts as quiet where its rule promises at most 3 %. `--own` takes the
+counts inside among all pairs with a gain and among those that have an interval. A kernel under `unknown_roofs` has no estimate,
+so it neither names nor promises anything: its pairs are counted apart. A null pair counts as quiet where its rule promises at most 3 %. `--own` takes the
 profiles of own.py (own/NAME.plprof), where they are, and `--synced` the traces with a synchronisation after each step, against
 the gain that was measured without one.
 """
@@ -28,6 +29,7 @@ def advice_of(purlin, trace):
 
 def judge(pair, interventions, rule_alone=False):
     """Adds rank, predicted, inside and, of a null pair, quiet."""
+    interventions = sorted(interventions, key=lambda one: one.get("place", len(interventions)))  # as the text lists them
     wanted = [pair["rule"]] if rule_alone else [pair["rule"], *pair["also"]]
     pair["first"] = interventions[0]["id"] if interventions else ""
     found = [(rank, one) for rank, one in enumerate(interventions, 1) if one["id"] in wanted]
@@ -65,11 +67,13 @@ def table(title, pairs):
     named = [pair for pair in real if pair.get("rank", 9) <= 2]
     inside = [pair for pair in real if pair.get("inside")]
     widths = [pair["width"] for pair in real if "width" in pair]
+    unknown = sum(pair.get("unknown_roof", False) for pair in real)
     if real:
         print(f"\nOf {len(real)} with a gain above 3 %: named first or second {len(named)} ({percent(len(named) / len(real))} %), "
               f"inside {len(inside)} ({percent(len(inside) / len(real))} %; {percent(len(inside) / max(1, len(widths)))} % of the "
               f"{len(widths)} with an interval), mean width "
-              f"{100 * statistics.mean(widths) if widths else 0:.0f} points.")
+              f"{100 * statistics.mean(widths) if widths else 0:.0f} points."
+              + (f" For {unknown} of the others, the kernel is listed without an estimate." if unknown else ""))
 
 
 def nulls(title, pairs):
@@ -121,7 +125,8 @@ def main():
         chosen = [pair for pair in pairs if pair["set_aside"] == aside] if aside in wanted else []
         for pair in chosen:
             advice = advice_of(purlin, pair["trace"])
-            judge(pair, advice["interventions"] + advice["trades"], "--rule-alone" in options)  # as the text lists them
+            judge(pair, advice["interventions"] + advice["trades"], "--rule-alone" in options)
+            pair["unknown_roof"] = "rank" not in pair and bool(advice.get("unknown_roofs"))
             if advice["replay"]:
                 errors.append(advice["replay"]["constant_error"])
         if chosen:

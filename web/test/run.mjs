@@ -215,7 +215,44 @@ await test("advice", async () => {
   const page = await open(file("compare", "#1/advice?file=0"), ".advised");
   assert.ok(await page.locator(".advised").count() >= 1);
   assert.match(await page.locator(".advised").first().innerText(), /Evidence/i);
+  // The first change stands alone; the others say what they add to those before. So does the overview.
+  const titles = await page.locator(".advised-title").allInnerTexts();
+  assert.doesNotMatch(titles[0], /on top/);
+  assert.match(titles[1], /24 % on top of those before/);
+  assert.match(titles[2], /18 % on top of those before/);
   await accessible(page, "advice");
+  assert.equal(await page.locator(".advised .chip.trade").count(), 0);
+  // What costs precision is marked where it is listed.
+  await page.goto(file("shapes", "#1/advice"));
+  await page.locator(".advised", { has: page.locator(".chip.trade"), hasText: "8 bits" }).waitFor();
+  assert.ok(await page.locator(".advised").count() > await page.locator(".advised .chip.trade").count());
+  await page.goto(file("compare", "#1/overview?file=0"));
+  await page.locator(".shortlist li").first().waitFor();
+  assert.equal(await page.locator(".shortlist small", { hasText: "on top of those before" }).count(), 2);
+});
+// An own kernel of which no roof is known: nothing is promised, and what to record is said.
+function unknownRoof() {
+  const steps = [...Array(12).keys()], at = (n) => 1e6 + 700 * n;
+  const events = steps.flatMap((n) => [
+    { ph: "X", cat: "user_annotation", name: `ProfilerStep#${n}`, pid: 1, tid: 1, ts: at(n), dur: 690, args: {} },
+    { ph: "X", cat: "cuda_runtime", name: "cudaLaunchKernel", pid: 1, tid: 1, ts: at(n) + 1, dur: 4, args: { correlation: n + 1 } },
+    { ph: "X", cat: "kernel", name: "turn_frames", pid: 0, tid: 7, ts: at(n) + 8, dur: 680, args: { device: 0, stream: 7, correlation: n + 1, grid: [131072, 1, 1], block: [256, 1, 1], "registers per thread": 32, "shared memory": 4096 } },
+  ]);
+  const path = join(folder, "own.json");
+  writeFileSync(path, JSON.stringify({ schemaVersion: 1, deviceProperties: [{ id: 0, name: "NVIDIA H200", computeMajor: 9, computeMinor: 0, numSms: 132, maxThreadsPerMultiprocessor: 2048, regsPerMultiprocessor: 65536, sharedMemPerMultiprocessor: 233472 }], traceEvents: events }));
+  return path;
+}
+await test("advice without an estimate", async () => {
+  run("report", "--html", (pages.own = join(folder, "own.html")), unknownRoof());
+  const page = await open(file("own", "#1/advice"), ".unknown-roof");
+  const text = await page.locator(".view.advice").innerText();
+  assert.match(text, /turn_frames takes (9\d|100)(\.\d)? %[\s\S]*No saving is estimated/);
+  assert.match(text, /purlin profile --counters/);
+  assert.match(text, /bank conflicts/);
+  assert.equal(await page.locator(".advised").count(), 0);
+  await accessible(page, "advice without an estimate");
+  await page.locator(".unknown-roof a").first().click();
+  await page.locator(".view.kernel .unknown-roof").waitFor();
 });
 await test("compare", async () => {
   const page = await open(file("compare"), ".view.compare table");

@@ -6,9 +6,9 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
 const source = join(dirname(fileURLToPath(import.meta.url)), "../src");
-const exported = `export * as f from "./format"; export * as names from "./names"; export * as runs from "./views/runs"; export * as counters from "./views/counters";`;
+const exported = `export * as f from "./format"; export * as names from "./names"; export * as runs from "./views/runs"; export * as counters from "./views/counters"; export * as order from "./views/order";`;
 const bundled = await build({ stdin: { contents: exported, resolveDir: source, loader: "ts" }, bundle: true, write: false, format: "esm", logLevel: "silent" });
-const { f, names, runs, counters } = await import(`data:text/javascript;base64,${Buffer.from(bundled.outputFiles[0].text).toString("base64")}`);
+const { f, names, runs, counters, order } = await import(`data:text/javascript;base64,${Buffer.from(bundled.outputFiles[0].text).toString("base64")}`);
 
 export function units(test) {
   return test("plain functions", async () => {
@@ -34,6 +34,11 @@ export function units(test) {
     assert.equal(to.over_library, 0.8);
     assert.equal(runs.against(run("", 2), []).over_default, null);
     assert.equal(runs.against(run("", 2), [run("cuBLASLt 13", 1)]).over_library, 0.5);
+    // Changes and trades by their place; without one, trades are last.
+    const listed = (advice) => order.inOrder(advice).map(({ change, trade }) => change.id + (trade ? " (trade)" : ""));
+    assert.deepEqual(listed({ interventions: [{ id: "much", place: 1 }, { id: "little", place: 3 }], trades: [{ id: "bits", place: 2 }] }), ["much", "bits (trade)", "little"]);
+    assert.deepEqual(listed({ interventions: [{ id: "much" }, { id: "little" }], trades: [{ id: "bits" }] }), ["much", "little", "bits (trade)"]);
+    assert.deepEqual(listed(null), []);
     // Counters with their units.
     for (const [name, value, text] of [["dram__bytes_read.sum", 176e6, "176 MB"], ["dram__bytes.sum.per_second", 2e12, "2.00 TB/s"], ["sm__throughput.avg.pct_of_peak_sustained_elapsed", 14.25, "14.3 %"], ["gpu__time_duration.sum", 1500, "1.50 µs"], ["sm__cycles_elapsed.avg.per_second", 1.98e9, "1.98 GHz"], ["FETCH_SIZE", 2, "2.05 kB"], ["SQ_WAVES", 123456, "123 k"], ["launch__registers", 40, "40"]])
       assert.equal(counters.counterValue(name, value), text);

@@ -6,6 +6,7 @@
 #include "analyze/advise/rules/pricing.h"
 #include "analyze/phase/slice.h"
 #include "analyze/report/identity.h"
+#include "analyze/text/layout.h"
 #include "analyze/timeline/host.h"
 #include "base/text.h"
 
@@ -109,7 +110,15 @@ std::string far_kernel(const Facts& facts) {
   return "";
 }
 
+std::string unknown_in_words(const Facts& facts, const Advice& advice) {
+  const UnknownRoof& first = advice.unknown_roofs.front();
+  return fmt::format("{} takes {:.0f}% of the {}, and how far it is from its roof is not known",
+                     clean(elide_middle(first.kernel, 60)), 100 * first.share,
+                     facts.unit.kind == "kernel_time" ? "kernel time" : facts.unit.kind);
+}
+
 std::string reason_for_nothing(const Facts& facts, const Advice& advice) {
+  if (!advice.unknown_roofs.empty()) return unknown_in_words(facts, advice);
   if (const double copies = advice.levels[static_cast<std::size_t>(LossLevel::kDataMovement)];
       copies >= kFar)
     return fmt::format(
@@ -182,6 +191,8 @@ Advice advise(const Profile& whole, const TimelineAnalysis& timeline,
   std::erase_if(advice.trades, [&](const Intervention& one) {  // what costs time gives memory
     return one.saved_share.mid >= 0 && one.saved_share.mid < options.smallest;
   });
+  place_trades(advice);
+  add_unknown_roofs(facts, advice);
   add_replay(facts, advice);
   judge_level(facts, advice);
   add_no_gain(facts, advice);

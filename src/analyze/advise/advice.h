@@ -54,7 +54,8 @@ struct Intervention {
   std::vector<std::string> kernels;  // labels, heaviest first; empty: not about kernels
   double kernels_left_out = 0;       // beyond those
   bool together = false;             // one change of the program covers all of its id
-  bool alternative = false;          // another one, with more evidence, saves the same time
+  bool alternative = false;          // another one, with more evidence, saves the same time.
+  std::size_t place = 0;             // Among interventions and trades, from 1.
   // Of saved_share.mid, what is left once those listed before are done; of the second and third.
   std::optional<double> on_top_share;
   // Where it is not empty and the host's calls are known, replay computes the saving from it;
@@ -77,6 +78,15 @@ struct Intervention {
   std::optional<TrackRecord> record;  // of its rule's earlier outcomes
 };
 std::string section_of(std::string_view remedy);
+
+// An own kernel that takes much of the time, and of which nothing tells what it could take. It has
+// no saving: what would tell, and what to look at first.
+struct UnknownRoof {
+  std::string kernel, kernel_id;  // label; of the page's row
+  double ns = 0, share = 0;       // its time in one unit, and of the unit
+  std::vector<Evidence> launch;   // what is known of the launch
+  std::vector<std::string> collect, look_at;
+};
 
 // What would not help, and why.
 struct NoGain {
@@ -148,8 +158,9 @@ struct Advice {
   std::vector<PlanStep> plan;               // in which order to do them
   // What costs something other than work: time for memory (a negative saving), precision for time.
   std::vector<Intervention> trades;
-  std::size_t small_ones = 0;    // below the threshold, left out
-  std::size_t below_spread = 0;  // of steps: left out too
+  std::vector<UnknownRoof> unknown_roofs;  // largest first; at least a fifth of the unit
+  std::size_t small_ones = 0;              // below the threshold, left out
+  std::size_t below_spread = 0;            // of steps: left out too
   std::vector<NoGain> no_gain;
   std::vector<StallNote> stalls;
   std::vector<WhatIf> what_if;

@@ -54,11 +54,26 @@ Json checklist_json(const std::vector<CheckItem>& items) {
   return out;
 }
 
+Json evidence_json(const std::vector<Evidence>& evidence) {
+  Json out = Json::array();
+  for (const Evidence& item : evidence)
+    out.push(Json::object({{"what", item.what}, {"value", item.value}, {"from", item.from}}));
+  return out;
+}
+
+Json unknown_roof_json(const UnknownRoof& one) {
+  return Json::object({{"kernel", one.kernel},
+                       {"kernel_id", one.kernel_id},
+                       {"ns", ns(one.ns)},
+                       {"share", share(one.share)},
+                       {"launch", evidence_json(one.launch)},
+                       {"collect", Json::array_of(one.collect)},
+                       {"look_at", Json::array_of(one.look_at)}});
+}
+
 Json intervention_json(const Intervention& one) {
-  Json evidence = Json::array();
-  for (const Evidence& item : one.evidence)
-    evidence.push(Json::object({{"what", item.what}, {"value", item.value}, {"from", item.from}}));
   return Json::object({{"id", one.id},
+                       {"place", one.place},
                        {"title", one.title},
                        {"pillar", to_text(one.pillar)},
                        {"level", to_text(one.at)},
@@ -77,7 +92,7 @@ Json intervention_json(const Intervention& one) {
                        {"portability", one.portability},
                        {"expertise", one.expertise},
                        {"route", one.route.empty() ? Json() : Json(one.route)},
-                       {"evidence", std::move(evidence)},
+                       {"evidence", evidence_json(one.evidence)},
                        {"how", Json::array_of(one.how)},
                        {"assumptions", Json::array_of(one.assumptions)},
                        {"guard", one.guard},
@@ -167,6 +182,9 @@ Json to_json(const Advice& advice) {
   Json trades = Json::array();
   for (const Intervention& one : advice.trades) trades.push(intervention_json(one));
   out.set("trades", std::move(trades));
+  Json unknown = Json::array();
+  for (const UnknownRoof& one : advice.unknown_roofs) unknown.push(unknown_roof_json(one));
+  out.set("unknown_roofs", std::move(unknown));
   Json plan = Json::array();
   for (const PlanStep& step : advice.plan)
     plan.push(Json::object(

@@ -15,6 +15,7 @@
 namespace purlin::analyze {
 namespace {
 
+constexpr double kLittleJudged = 0.2;  // of the kernel time
 constexpr std::size_t kShownPlan = 10;
 constexpr std::size_t kKernelsShown = 4, kShownAlerts = 8, kShownStalls = 8;
 
@@ -56,12 +57,11 @@ class AdviceRenderer {
           "");
     if (!advice_.nothing.empty()) {
       out_ += "\n";
-      paragraph(Style::kPlain, "Nothing to recommend: " + advice_.nothing + ".", "");
+      paragraph(Style::kPlain, std::string(nothing_of()) + ": " + advice_.nothing + ".", "");
     }
     const std::size_t all = advice_.interventions.size();
     const std::size_t shown = top > 0 ? std::min(all, static_cast<std::size_t>(top)) : all;
-    for (std::size_t i = 0; i < shown; ++i)
-      intervention(fmt::format("{}. ", i + 1), advice_.interventions[i]);
+    changes(shown);
     if (shown < all)
       out_ +=
           terminal_.paint(Style::kDim, fmt::format("\n{} more; --top 0 shows all\n", all - shown));
@@ -72,7 +72,7 @@ class AdviceRenderer {
                 "again, and run advise again.",
                 "");
     }
-    for (const Intervention& one : advice_.trades) intervention("trade: ", one);
+    for (const UnknownRoof& one : advice_.unknown_roofs) unknown_roof(one);
     plan();
     stalls();
     no_gain();
@@ -85,6 +85,28 @@ class AdviceRenderer {
   }
 
  private:
+  // What is not known is no reason to change nothing; a trade is something.
+  const char* nothing_of() const {
+    if (!advice_.unknown_roofs.empty() || advice_.judged_share < kLittleJudged)
+      return "No saving can be estimated";
+    const bool trades =
+        std::any_of(advice_.trades.begin(), advice_.trades.end(),
+                    [](const Intervention& trade) { return trade.saved_share.mid > 0; });
+    return trades ? "Nothing to recommend except a trade" : "Nothing to recommend";
+  }
+  // The first ones by their number, and all trades, by their places.
+  void changes(std::size_t shown) {
+    auto trade = advice_.trades.begin();
+    const auto trades_before = [&](std::size_t place) {
+      for (; trade != advice_.trades.end() && trade->place < place; ++trade)
+        intervention("trade: ", *trade);
+    };
+    for (std::size_t i = 0; i < shown; ++i) {
+      trades_before(advice_.interventions[i].place);
+      intervention(fmt::format("{}. ", i + 1), advice_.interventions[i]);
+    }
+    trades_before(advice_.interventions.size() + advice_.trades.size() + 1);
+  }
   std::size_t width() const { return text_width(terminal_); }
   void paragraph(Style style, std::string_view text, std::string_view indent) {
     out_ += painted(style, text, indent, terminal_);
@@ -219,11 +241,7 @@ class AdviceRenderer {
             fmt::format("{}: {} ({})", clean(item.what), clean(item.value), item.from));
       first = false;
     }
-    first = true;
-    for (const std::string& how : one.how) {
-      entry(first ? "how" : "", "- " + how);
-      first = false;
-    }
+    steps("how", one.how);
     first = true;
     for (const std::string& assumption : one.assumptions) {
       entry(first ? "assumes" : "", assumption);
@@ -241,6 +259,27 @@ class AdviceRenderer {
 
     if (one.record) entry("record", record_in_words(*one.record));
     entry("more", one.doc);
+  }
+
+  // Like an intervention, but without a saving.
+  void unknown_roof(const UnknownRoof& one) {
+    out_ +=
+        "\n" +
+        terminal_.paint(Style::kBold, "not known: how far " + clean(elide_middle(one.kernel, 60)) +
+                                          " is from its roof") +
+        "\n";
+    entry("takes",
+          fmt::format("{:.0f}%, {}{}; no saving is estimated", 100 * one.share, short_ns(one.ns),
+                      advice_.unit.kind == "step" ? " a step" : ""),
+          Style::kYellow);
+    std::vector<std::string> parts;
+    for (const Evidence& item : one.launch) parts.push_back(item.what + ": " + item.value);
+    entry("launch", join(parts, "; "));
+    steps("collect", one.collect);
+    steps("look at", one.look_at);
+  }
+  void steps(std::string_view key, const std::vector<std::string>& all) {
+    for (std::size_t i = 0; i < all.size(); ++i) entry(i == 0 ? key : "", "- " + all[i]);
   }
 
   void stalls() {

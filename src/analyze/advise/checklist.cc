@@ -57,12 +57,6 @@ constexpr Check kChecks[] = {
      "overlap_communication"},
 };
 
-// Of the hardware; Kineto's figures are estimates.
-bool has_counters(const KernelStat& kernel) {
-  return std::any_of(kernel.counters.begin(), kernel.counters.end(),
-                     [](const Counter& counter) { return !starts_with(counter.name, "kineto."); });
-}
-
 bool has(const Facts& facts, const Advice& advice, Needs needs) {
   switch (needs) {
     case Needs::kKernels:
@@ -73,7 +67,7 @@ bool has(const Facts& facts, const Advice& advice, Needs needs) {
       return advice.judged_share >= kMostJudged;
     case Needs::kCounters:
       return std::any_of(facts.rows.kernels.begin(), facts.rows.kernels.end(),
-                         [](const KernelStat& kernel) { return has_counters(kernel); });
+                         has_hardware_counters);
   }
   return false;
 }

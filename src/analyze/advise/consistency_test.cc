@@ -171,6 +171,15 @@ void expect_no_contradiction(const Statements& all) {
   if (advice.verdict == "unknown" && advice.kernel_utilization > 0) {
     EXPECT_LT(advice.judged_share, 1);
   }
+  // What is not known is not estimated, and nothing else claims to know it.
+  for (const UnknownRoof& one : advice.unknown_roofs) {
+    EXPECT_EQ(all.advice_text.find("Nothing to recommend"), std::string::npos) << one.kernel;
+    EXPECT_FALSE(one.collect.empty() || one.look_at.empty() || one.launch.empty()) << one.kernel;
+    EXPECT_LE(one.share, 1) << one.kernel;
+    EXPECT_LT(advice.judged_share, 1) << one.kernel;
+    EXPECT_NE(advice.verdict, "scale_hardware") << one.kernel;
+    for (const ListedKernel& listed : advice.tune) EXPECT_NE(listed.label, one.kernel);
+  }
   // Savings are shares of the whole, in order within themselves.
   for (const Intervention& one : advice.interventions) {
     EXPECT_LE(one.saved_share.low, one.saved_share.mid) << one.id;
@@ -178,6 +187,17 @@ void expect_no_contradiction(const Statements& all) {
     EXPECT_LE(one.saved_share.high, 1) << one.id;
     EXPECT_FALSE(one.evidence.empty()) << one.id;
   }
+  // Each has an own place, interventions in their order.
+  std::set<std::size_t> places;
+  std::size_t last = 0;
+  for (const Intervention& one : advice.interventions) {
+    EXPECT_GT(one.place, last) << one.id;
+    last = one.place;
+    places.insert(one.place);
+  }
+  for (const Intervention& one : advice.trades) places.insert(one.place);
+  EXPECT_EQ(places.size(), advice.interventions.size() + advice.trades.size());
+  EXPECT_TRUE(places.empty() || (*places.begin() == 1 && *places.rbegin() == places.size()));
   // One intervention for all devices alike.
   std::set<std::string> titles;
   for (const Intervention& one : advice.interventions)

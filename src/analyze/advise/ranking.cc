@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // In which order interventions are listed: by what they are worth, and the first few by what they
 // save on top of those before them. Two cures of the same loss are not the first two pieces of
-// advice where another loss is left.
+// advice where another loss is left. A trade comes after what costs work only, unless that is
+// little next to it.
 #include "analyze/advise/rules.h"
 
 #include <algorithm>
@@ -13,6 +14,7 @@ namespace purlin::analyze {
 namespace {
 
 constexpr double kOfAlternative = 0.25;  // what saves other time comes before
+constexpr double kOfTrade = 0.25;        // what costs no precision comes before
 constexpr std::size_t kPlacesShown = 3;  // that a report shows
 
 bool before(const Intervention& a, const Intervention& b) {
@@ -101,6 +103,24 @@ void rank_by_what_is_left(const Facts& facts, std::vector<Intervention>& interve
     std::rotate(from, most, most + 1);
     for (auto one = from + 1; one != interventions.end(); ++one) one->on_top_share.reset();
   }
+}
+
+void place_trades(Advice& advice) {
+  std::vector<Intervention>&listed = advice.interventions, &trades = advice.trades;
+  const auto price = [](const Intervention& trade) {
+    return trade.saved_share.mid > 0 ? worth(trade) : 0;
+  };
+  std::stable_sort(trades.begin(), trades.end(), [&](const Intervention& a, const Intervention& b) {
+    return price(a) > price(b);
+  });
+  std::size_t place = 0;
+  auto next = listed.begin();
+  for (Intervention& trade : trades) {
+    for (; next != listed.end() && worth_on_top(*next, false) >= kOfTrade * price(trade); ++next)
+      next->place = ++place;
+    trade.place = ++place;
+  }
+  for (; next != listed.end(); ++next) next->place = ++place;
 }
 
 }  // namespace purlin::analyze

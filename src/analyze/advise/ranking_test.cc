@@ -87,5 +87,68 @@ TEST(Ranking, ASecondCureOfTheHostsTimeCountsAQuarter) {
   EXPECT_EQ(list[2].id, "cuda_graphs");
 }
 
+Intervention worth_of(const char* id, const char* effort, double share) {
+  Intervention out;
+  out.id = out.title = id;
+  out.effort = effort;
+  out.saved_ns = Interval3{share, share, share} * 1e6;
+  out.saved_share = {share, share, share};
+  return out;
+}
+
+std::vector<std::string> by_place(const Advice& advice) {
+  std::vector<std::string> out(advice.interventions.size() + advice.trades.size());
+  for (const auto* list : {&advice.interventions, &advice.trades})
+    for (const Intervention& one : *list) out.at(one.place - 1) = one.id;
+  return out;
+}
+
+// What costs precision stands before what is worth less than a quarter of it, and no earlier. What
+// costs time is last.
+TEST(Ranking, ATradeComesBeforeWhatIsLittleNextToIt) {
+  Advice advice;
+  advice.interventions = {worth_of("much", "hours", 0.06), worth_of("little", "hours", 0.03),
+                          worth_of("less", "days", 0.02)};
+  advice.trades = {worth_of("recompute", "hours", -0.2), worth_of("small_trade", "days", 0.05),
+                   worth_of("eight_bits", "days", 0.34)};
+  place_trades(advice);
+  EXPECT_EQ(by_place(advice), (std::vector<std::string>{"much", "eight_bits", "little", "less",
+                                                        "small_trade", "recompute"}));
+  EXPECT_EQ(advice.trades.front().id, "eight_bits");
+  const std::string text = render_advice(advice, Terminal(false, false, false, 100));
+  EXPECT_LT(text.find("1. much"), text.find("trade: eight_bits"));
+  EXPECT_LT(text.find("trade: eight_bits"), text.find("2. little"));
+  EXPECT_LT(text.find("3. less"), text.find("trade: recompute"));
+}
+
+// Where nothing else is left, a trade is not called nothing.
+TEST(Ranking, ATradeAlone) {
+  Advice advice;
+  advice.judged_share = 1;
+  advice.nothing = "no kernel is far from its target";
+  const Terminal terminal(false, false, false, 100);
+  EXPECT_NE(render_advice(advice, terminal).find("Nothing to recommend: no"), std::string::npos);
+  advice.trades = {worth_of("recompute", "hours", -0.2)};
+  place_trades(advice);
+  EXPECT_NE(render_advice(advice, terminal).find("Nothing to recommend: no"), std::string::npos);
+  advice.trades.push_back(worth_of("eight_bits", "days", 0.3));
+  place_trades(advice);
+  EXPECT_NE(render_advice(advice, terminal).find("Nothing to recommend except a trade: no"),
+            std::string::npos);
+}
+
+// Only what an intervention adds to those before it counts in full.
+TEST(Ranking, ATradeComesBeforeWhatAddsLittle) {
+  Advice advice;
+  advice.interventions = {worth_of("much", "hours", 0.3), worth_of("same_loss", "hours", 0.15)};
+  advice.trades = {worth_of("eight_bits", "days", 0.4)};
+  advice.interventions[1].on_top_share = 0.14;
+  place_trades(advice);
+  EXPECT_EQ(advice.trades[0].place, 3U);
+  advice.interventions[1].on_top_share = 0;
+  place_trades(advice);
+  EXPECT_EQ(advice.trades[0].place, 2U);
+}
+
 }  // namespace
 }  // namespace purlin::analyze

@@ -61,6 +61,9 @@ void add_hardware(const Facts& facts, const AdviceOptions& options, Advice& advi
 std::vector<CriticalWork> name_critical_path(const Facts& facts, const Replayed& replayed);
 void add_replay(const Facts& facts, Advice& advice);
 void add_no_gain(const Facts& facts, Advice& advice);
+// After the interventions are listed: those that speak of a kernel spare it an entry.
+void add_unknown_roofs(const Facts& facts, Advice& advice);
+bool has_hardware_counters(const KernelStat& kernel);  // Kineto's figures are estimates
 void judge_level(const Facts& facts, Advice& advice);
 void add_lists(const Facts& facts, const AdviceOptions& options, Advice& advice);
 void add_checklist(const Facts& facts, Advice& advice);
@@ -73,6 +76,9 @@ void rank(std::vector<Intervention>& interventions);
 // Reorders what rank() gave from the second place on: of a saving that the first ones take as well,
 // a quarter counts. Without replay, nothing changes.
 void rank_by_what_is_left(const Facts& facts, std::vector<Intervention>& interventions);
+// Orders the trades, and gives each change its place: a trade stands before an intervention that is
+// worth less than a quarter of it. What only takes time, for memory, is last.
+void place_trades(Advice& advice);
 // Alike interventions for problems of the same kernels become one.
 void join_alike(std::vector<Intervention>& interventions);
 

@@ -145,6 +145,15 @@ const KernelStat* dominant(const Facts& facts) {
   return nullptr;
 }
 
+// What is known of the kernels' roofs, where that is too little for a verdict.
+std::string unjudged_in_words(const Advice& advice, const std::string& kernels) {
+  if (advice.unknown_roofs.empty() || advice.unknown_roofs.front().share < kDominant)
+    return kernels;
+  const UnknownRoof& first = advice.unknown_roofs.front();
+  return fmt::format("the roof of {} is not known, and it takes {:.0f}% of the time",
+                     clean(elide_middle(first.kernel, 60)), 100 * first.share);
+}
+
 }  // namespace
 
 void judge_level(const Facts& facts, Advice& advice) {
@@ -206,7 +215,7 @@ void judge_level(const Facts& facts, Advice& advice) {
         short_ns(kShortLaunch), 100 * advice.short_share, idle_in_doubt(advice));
   } else if (advice.judged_share < kJudged) {
     advice.verdict = "unknown";
-    advice.verdict_text = kernels + ": level not decided";
+    advice.verdict_text = unjudged_in_words(advice, kernels) + ": level not decided";
   } else if (u >= kDiminishingShare - kRounding) {
     const bool hardware =
         at_target >= kNearlyAll * judged &&

@@ -6,17 +6,18 @@ import * as f from "../format";
 import { First, Section } from "../ui";
 import { Advised } from "../views/advised";
 import { Counters, Occupancy, Stalls } from "../views/inside";
+import { inOrder } from "../views/order";
 import { useAnswer } from "./api";
 import { Asking, Refusal } from "./parts";
 
 const From = (props: { of: any }) => { const r = props.of; return <>from {r.node}, {r.build ? `build ${r.build}` : "build not known"}, <time dateTime={r.begin}>{f.date(r.begin)}</time></>; };
 
 function Advice(props: { advice: any }) {
-  const { advice } = props, list: any[] = [...advice.interventions, ...advice.trades];
+  const { advice } = props, list = inOrder(advice);
   return (
     <Section title="Advice" class="wide plainlist" note={<>Of the time of that profile; <From of={advice.from} /></>}>
       {list.length === 0 && <p class="faint">No change of this kernel alone is worth the work, as far as that profile shows.</p>}
-      {list.map((i) => <Advised key={i.id} advice={advice} intervention={i} brief />)}
+      {list.map(({ change, trade }) => <Advised key={change.id} advice={advice} intervention={change} trade={trade} brief />)}
       {advice.no_gain.length > 0 && <><h3>What would not help</h3><First of={advice.no_gain as any[]} first={8} what="change">{(shown) => <ul class="bullets">{shown.map((n) => <li><b>{n.what}</b>: {n.why}</li>)}</ul>}</First></>}
     </Section>
   );

@@ -6,7 +6,8 @@ import type { ProfileData } from "../profile";
 import { has, index } from "../data";
 import { Empty, First, Notice, Section, ShareBar, Stat } from "../ui";
 import { link } from "../url";
-import { Advised, levelNames } from "./advised";
+import { Advised, UnknownRoof, levelNames } from "./advised";
+import { inOrder } from "./order";
 
 export function Advice(props: { data: ProfileData; open: string }) {
   const a = props.data.advice;
@@ -34,12 +35,12 @@ export function Advice(props: { data: ProfileData; open: string }) {
         </dl>}
       </Section>
       {(a.alerts ?? []).map((x: any) => <Notice tone={x.severity === "critical" ? "bad" : "warn"}>{x.text}</Notice>)}
-      <Section title="Changes" class="wide plainlist" note="By the end-to-end time they save. Savings do not add up.">
+      <Section title="Changes" class="wide plainlist" note={"By the end-to-end time they save. Savings do not add up." + ((a.trades ?? []).length ? " A trade costs precision, or time for memory." : "")}>
         {a.interventions.length === 0 && <p class="faint">{a.nothing ?? "No change is worth the work, as far as this profile shows."}</p>}
-        {a.interventions.map((i: any, n: number) => <Advised advice={a} intervention={i} of={of} open={props.open ? props.open === i.id : n === 0} applied={applied[i.id]} />)}
+        {inOrder(a).map(({ change, trade }, n) => <Advised advice={a} intervention={change} trade={trade} of={of} open={props.open ? props.open === change.id : n === 0} applied={applied[change.id]} />)}
         {a.interventions_left_out > 0 && <p class="faint">{f.count(a.interventions_left_out)} below the smallest saving shown.</p>}
       </Section>
-      {(a.trades ?? []).length > 0 && <Section title="Trades" class="wide plainlist" note="Cost precision, or time for memory.">{a.trades.map((i: any) => <Advised advice={a} intervention={i} of={of} open={props.open === i.id} />)}</Section>}
+      {(a.unknown_roofs ?? []).length > 0 && <Section title="Not known" class="wide plainlist" note="Own kernels that take much of the time. Their distance to their roofs is not known.">{a.unknown_roofs.map((k: any) => <UnknownRoof advice={a} kernel={k} />)}</Section>}
       <div class="columns flow">
         {(a.plan ?? []).length > 0 && <Section title="Order of work" note="Each saving is on top of those before."><ol class="bullets">{a.plan.map((s: any) => <li><a href={link("advice", s.id)}>{titles[s.id] ?? s.id}</a> <b>{f.percent(s.saved_share?.mid ?? s.saved_share)}</b>{s.obsolete_after ? <span class="faint"> pointless after step {s.obsolete_after}</span> : null}</li>)}</ol></Section>}
         {(a.critical_path ?? []).length > 0 && <Section title="Critical path" note="What the last work of a step waits for"><First of={a.critical_path as any[]} first={12} what="part">{(shown) => <table class="plain"><tbody>{shown.map((c) => <tr><td class="left faint kind">{f.words(c.kind)}</td><td class="left clipped fill" title={c.name}>{c.name || "–"}</td><td><ShareBar value={c.share} /></td><td>{f.ns(c.ns)}</td></tr>)}</tbody></table>}</First></Section>}

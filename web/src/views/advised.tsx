@@ -6,18 +6,36 @@ import { link } from "../url";
 
 export const levelNames: Record<string, string> = { scheduling: "schedule", data_movement: "copies", communication: "communication", restructure: "algorithm", tune: "kernel tuning", hardware: "at its roof", unknown: "not judged" };
 
+const whole = (kind: string) => kind === "step" ? "a step" : kind === "run" ? "the run" : "the kernel time";
+
 function saved(i: any, kind: string) {
-  return <>{f.percent(i.saved_share.low)} to {f.percent(i.saved_share.high)}, {f.ns(i.saved_ns.mid)} of {kind === "step" ? "a step" : kind === "run" ? "the run" : "the kernel time"}</>;
+  return <>{f.percent(i.saved_share.low)} to {f.percent(i.saved_share.high)}, {f.ns(i.saved_ns.mid)} of {whole(kind)}</>;
 }
 
-export function Advised(props: { advice: any; intervention: any; brief?: boolean; open?: boolean; of?: number; applied?: string }) {
+// What a change adds to those listed before it; of the second and the third, where a replay tells.
+export const onTop = (i: any) => i.on_top_share == null ? "" : `${f.percent(i.on_top_share)} on top of those before`;
+
+// An own kernel without an estimate: what is known of it, what to record, where to look.
+export function UnknownRoof(props: { advice: any; kernel: any }) {
+  const k = props.kernel, kind = props.advice.unit?.kind;
+  return (
+    <div class="advised-body unknown-roof">
+      <p><b><KernelLink id={k.kernel_id}>{k.kernel}</KernelLink></b> takes {f.percent(k.share)}, {f.ns(k.ns)} of {whole(kind)}. No saving is estimated.</p>
+      <h3>Record</h3><ul class="bullets">{k.collect.map((x: string) => <li>{x}</li>)}</ul>
+      <h3>Look at</h3><ul class="bullets">{k.look_at.map((x: string) => <li>{x}</li>)}</ul>
+      <table class="plain evidence-table"><tbody>{k.launch.map((e: any) => <tr><td class="left">{e.what}</td><td class="left wrap">{e.value}</td><td class="left faint">{e.from}</td></tr>)}</tbody></table>
+    </div>
+  );
+}
+
+export function Advised(props: { advice: any; intervention: any; brief?: boolean; open?: boolean; of?: number; applied?: string; trade?: boolean }) {
   const i = props.intervention, kind = props.advice.unit?.kind, of = props.of ?? Math.max(i.saved_share.high, 0.01);
   const ids: Record<string, string> = {};
   for (const t of props.advice.tune ?? []) ids[t.label] = t.kernel_id;
   return (
     <details class="advised" id={"advice-" + i.id} open={props.open}>
       <summary>
-        <span class="advised-title">{i.title}</span>
+        <span class="advised-title">{props.trade && <span class="chip trade">trade</span>} {i.title}{!props.brief && onTop(i) && <small class="faint on-top"> {onTop(i)}</small>}</span>
         <Interval low={i.saved_share.low} mid={i.saved_share.mid} high={i.saved_share.high} of={of} label={`saves ${f.percent(i.saved_share.low)} to ${f.percent(i.saved_share.high)}`} />
         <b class="advised-mid">{f.percent(i.saved_share.mid)}</b>
         <span class="chips"><Tip text={f.meanings.confidence}><span class={"chip grade-" + i.confidence}>{i.confidence}</span></Tip><span class="chip">{i.effort}</span><span class={"chip risk-" + i.risk}>{i.risk} risk</span></span>

@@ -6,7 +6,8 @@ import * as f from "../format";
 import { measuredShare, type ProfileData } from "../profile";
 import { Bound, Empty, hue, Meter, Notice, Quantiles, Section, ShareBar, Spark, Stat } from "../ui";
 import { link } from "../url";
-import { Advised } from "./advised";
+import { Advised, UnknownRoof } from "./advised";
+import { inOrder } from "./order";
 import { Elsewhere } from "./elsewhere";
 import { Counters, Occupancy, Stalls } from "./inside";
 import { RooflinePlot, useFirstFile } from "./roofline";
@@ -91,7 +92,8 @@ export function Kernel(props: { data: ProfileData; id: string }) {
   const row = props.data.rows.find((r) => r.id === props.id), first = useFirstFile(props.data).value;
   if (!row) return <Empty title="No such kernel here">The page has no row <code>{props.id}</code>. It may be of another profile or grouping, or beyond the rows that the page holds in full. <a href={link("kernels")}>All kernels</a></Empty>;
   const k = row.full, r = k.roof ?? {}, d = row.detail, few = f.few(row.recorded);
-  const advised = [...(advice?.interventions ?? []), ...(advice?.trades ?? [])].filter((i: any) => (i.kernels ?? []).includes(k.label));
+  const unknown = (advice?.unknown_roofs ?? []).filter((u: any) => u.kernel === k.label);
+  const advised = inOrder(advice).filter(({ change }) => (change.kernels ?? []).includes(k.label));
   const noGain = (advice?.no_gain ?? []).filter((n: any) => (n.kernels ?? []).includes(k.label));
   return (
     <div class="view kernel">
@@ -121,7 +123,8 @@ export function Kernel(props: { data: ProfileData; id: string }) {
           <Before of={first} kernel={k} />
         </Section>
       </div>
-      {advised.length > 0 && <Section title="Advice" class="plainlist">{advised.map((i: any) => <Advised advice={advice} intervention={i} brief />)}</Section>}
+      {advised.length > 0 && <Section title="Advice" class="plainlist">{advised.map(({ change, trade }) => <Advised advice={advice} intervention={change} trade={trade} brief />)}</Section>}
+      {unknown.length > 0 && <Section title="Not known" class="plainlist">{unknown.map((u: any) => <UnknownRoof advice={advice} kernel={u} />)}</Section>}
       {noGain.length > 0 && <Section title="What would not help"><ul class="bullets">{noGain.map((n: any) => <li><b>{n.what}</b>: {n.why}</li>)}</ul></Section>}
       <Change data={props.data} kernel={k} />
       <Elsewhere data={props.data} row={row} />

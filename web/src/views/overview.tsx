@@ -5,6 +5,7 @@ import * as f from "../format";
 import { Empty, First, Interval, KernelLink, Notice, Section, ShareBar, Stat } from "../ui";
 import { link } from "../url";
 import type { ProfileData } from "../profile";
+import { onTop } from "./advised";
 import { KernelTable } from "./kernel_table";
 
 const idleNames: Record<string, string> = {
@@ -117,7 +118,7 @@ function FirstChanges(props: { data: ProfileData }) {
               <span class="interval-row"><Interval low={i.saved_share.low} mid={i.saved_share.mid} high={i.saved_share.high} of={most}
                 label={`saves ${f.percent(i.saved_share.low)} to ${f.percent(i.saved_share.high)}`} />
                 <b>{f.percent(i.saved_share.mid)}</b></span>
-              <small>{f.percent(i.saved_share.low)} to {f.percent(i.saved_share.high)} · confidence {i.confidence} · {i.effort}</small></li>
+              <small>{f.percent(i.saved_share.low)} to {f.percent(i.saved_share.high)} · confidence {i.confidence} · {i.effort}{onTop(i) && ` · ${onTop(i)}`}</small></li>
           ))}
         </ol>}
     </Section>

@@ -6,15 +6,16 @@ namespace purlin::analyze {
 std::span<const Rule* const> playbook() {
   // What goes as a whole comes before what would be done to a part of it.
   static constexpr const Rule* kRules[] = {
-      &kAttentionRule, &kMaskedRule,     &kUnneededRule,  &kTableRule,         &kDropoutRule,
-      &kOptimizerRule, &kByHandRule,     &kOrderRule,     &kOperandRule,       &kDiscardedRule,
-      &kSolveRule,     &kByIndexRule,    &kWindowsRule,   &kSmallMatricesRule, &kDoneRule,
-      &kPatchesRule,   &kRecomputeRule,  &kBroadcastRule, &kReduceRule,        &kSpectraRule,
-      &kReuseRule,     &kBatchRule,      &kCastRule,      &kAgainRule,         &kEpilogueRule,
-      &kPooledRule,    &kFusionRule,     &kLayoutRule,    &kAlignRule,         &kGatherRule,
-      &kGridRule,      &kQuantizeRule,   &kDoubleRule,    &kShortenRule,       &kAllocationRule,
-      &kRoundTripRule, &kPersistentRule, &kCounterRule,   &kCompileRule,       &kAtomicsRule,
-      &kPassesRule,    &kOwnRule,        &kGrowingRule};
+      &kAttentionRule, &kMaskedRule,  &kUnneededRule,   &kTableRule,         &kDropoutRule,
+      &kOptimizerRule, &kByHandRule,  &kOrderRule,      &kOperandRule,       &kDiscardedRule,
+      &kSolveRule,     &kByIndexRule, &kWindowsRule,    &kSmallMatricesRule, &kDecompositionsRule,
+      &kDoneRule,      &kPatchesRule, &kRecomputeRule,  &kBroadcastRule,     &kReduceRule,
+      &kLongKeysRule,  &kSpectraRule, &kReuseRule,      &kBatchRule,         &kCastRule,
+      &kAgainRule,     &kFreshRule,   &kEpilogueRule,   &kPooledRule,        &kFusionRule,
+      &kLayoutRule,    &kAlignRule,   &kGatherRule,     &kGridRule,          &kQuantizeRule,
+      &kDoubleRule,    &kShortenRule, &kAllocationRule, &kRoundTripRule,     &kPersistentRule,
+      &kCounterRule,   &kCompileRule, &kAtomicsRule,    &kPassesRule,        &kOwnRule,
+      &kGrowingRule};
   return kRules;
 }
 

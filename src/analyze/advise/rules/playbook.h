@@ -27,6 +27,7 @@ extern const Rule kAttentionRule, kOptimizerRule, kRecomputeRule, kReduceRule, k
     kPersistentRule, kCounterRule, kCompileRule, kTableRule, kAtomicsRule, kDropoutRule,
     kBroadcastRule, kSpectraRule, kPooledRule, kByHandRule, kAgainRule, kOrderRule, kSolveRule,
     kByIndexRule, kDiscardedRule, kPassesRule, kOwnRule, kOperandRule, kGrowingRule, kMaskedRule,
-    kUnneededRule, kWindowsRule, kSmallMatricesRule, kDoneRule, kPatchesRule;
+    kUnneededRule, kWindowsRule, kSmallMatricesRule, kDoneRule, kPatchesRule, kLongKeysRule,
+    kDecompositionsRule, kFreshRule;
 
 }  // namespace purlin::analyze

@@ -215,6 +215,19 @@ class Batch {
           activities[i].device == first.device && activities[i].start_ns <= last.start_ns)
         out.push_back(i);
   }
+  // Rounds within one op are the library's own, of a batch that it was given.
+  bool is_of_one_op(const Loop& loop) const {
+    const Timeline& timeline = walk_.facts().profile->timeline;
+    const auto outermost = [&](std::uint32_t one) {
+      const std::uint32_t call = walk_.at(one).call;
+      std::uint32_t op = call < timeline.calls.size() ? timeline.calls[call].op : kNone;
+      while (op < timeline.ops.size() && timeline.ops[op].parent < timeline.ops.size())
+        op = timeline.ops[op].parent;
+      return op;
+    };
+    const std::uint32_t first = outermost(loop.launches.front());
+    return first != kNone && first == outermost(loop.launches.back());
+  }
   // One small system after the other: a batch needs one round for all of them.
   void systems() {
     const Facts& facts = walk_.facts();
@@ -222,7 +235,7 @@ class Batch {
     double rounds = 0, loops = 0;
     Intervention out = from_remedy(kBatch, kBatchSystems);
     for (const Loop& loop : find_loops(facts)) {
-      if (loop.rounds() < kManySystems || !solves(loop)) continue;
+      if (loop.rounds() < kManySystems || !solves(loop) || is_of_one_op(loop)) continue;
       const auto second = loop.launches.begin() + static_cast<std::ptrdiff_t>(loop.period);
       again.insert(again.end(), second, loop.launches.end());
       add_copies({*second, loop.launches.back()}, again);

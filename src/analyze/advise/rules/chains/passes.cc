@@ -79,7 +79,20 @@ class Passes {
     const double input = touch.kind == TouchKind::kProduct ? touch.batch * touch.m * touch.depth
                          : touch.in_size > 0 ? touch.read / touch.in_size - touch.weights
                                              : 0;
-    return before.n < kFresh * input;
+    return before.n < kFresh * input || made_anew(step, at, input);
+  }
+  // Whether a kernel right before it makes its input of as many elements, and none of more.
+  bool made_anew(const Step& step, std::size_t at, double input) const {
+    bool made = false;
+    for (std::size_t i = step.products[at - 1] + 1; i < step.products[at]; ++i) {
+      const std::string_view what = walk_.stat(step.forward[i]).name.op_class;
+      const Touch& touch = walk_.touch(step.forward[i]);
+      if (what == "layout" || touch.multiplies()) continue;
+      if (touch.kind == TouchKind::kUnknown || (touch.out == input && touch.n > input))
+        return false;
+      made = made || (touch.out == input && touch.n == input);
+    }
+    return made && walk_.touch(product(step, at - 1)).n != input;
   }
   std::size_t equal_from(const Step& step, std::size_t a, std::size_t b) const {
     std::size_t length = 0;
@@ -89,11 +102,14 @@ class Passes {
       ++length;
     return length;
   }
-  // The places where one pass begins, most time first.
+  // The places where one pass begins; what takes most time, and has passes to spare.
   void look_at(const Step& step) {
-    std::vector<std::size_t> best;
-    std::size_t length = 0;
-    double most = 0;
+    struct Found {
+      std::vector<std::size_t> starts;
+      std::size_t length = 0;
+      double ns = 0;
+    };
+    std::vector<Found> all;
     for (std::size_t a = 0; a + 1 < step.products.size(); ++a) {
       if (!fresh(step, a)) continue;
       std::vector<std::size_t> starts = {a};
@@ -111,10 +127,12 @@ class Passes {
       if (distinct.size() < kFewestOfPass) continue;
       double ns = 0;
       for (const std::size_t start : starts) ns += walk_.duration(launches(step, start, common));
-      if (ns > most) most = ns, best = starts, length = common;
+      all.push_back({std::move(starts), common, ns});
     }
-    if (best.empty()) return;
-    judge(step, best, length);
+    std::stable_sort(all.begin(), all.end(),
+                     [](const Found& a, const Found& b) { return a.ns > b.ns; });
+    for (const Found& one : all)
+      if (judge(step, one.starts, one.length)) return;
   }
   Launches launches(const Step& step, std::size_t start, std::size_t length) const {
     const auto at = [&](std::size_t i) {
@@ -122,7 +140,7 @@ class Passes {
     };
     return {at(step.products[start]), at(step.products[start + length - 1] + 1)};
   }
-  void judge(const Step& step, const std::vector<std::size_t>& starts, std::size_t length) {
+  bool judge(const Step& step, const std::vector<std::size_t>& starts, std::size_t length) {
     // The backward pass has two products for each of the forward pass; of the first one.
     std::map<double, double> forward;
     for (std::size_t i = 0; i < length; ++i) forward[weights_of(product(step, starts[0] + i))] += 1;
@@ -133,7 +151,7 @@ class Passes {
     const auto passes = static_cast<double>(starts.size());
     const double trained = std::min(passes, std::ceil(back / each - 0.25));
     const double kept = std::max(1.0, trained);
-    if (back <= 0 || passes - kept < 1) return;
+    if (back <= 0 || passes - kept < 1) return false;
     for (std::size_t i = static_cast<std::size_t>(kept); i < starts.size(); ++i) {
       const Launches gone = launches(step, starts[i], length);
       work_.insert(work_.end(), gone.begin(), gone.end());
@@ -143,6 +161,7 @@ class Passes {
         host_.push_back({begin_of(timeline_.calls[first]), end_of(timeline_.calls[last])});
     }
     passes_ = passes, trained_ = trained, length_ = static_cast<double>(length);
+    return true;
   }
   void add() {
     const Facts& facts = walk_.facts();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of which only some rows are used: the last position of a vocabulary product. The rows
 // can be selected before the product.
+#include "analyze/advise/rules/op_facts.h"
 #include "analyze/advise/rules/playbook.h"
 #include "analyze/advise/rules/pricing.h"
 #include "analyze/advise/rules/read_whole.h"
@@ -48,6 +49,7 @@ constexpr RemedyCase kTop = {
 constexpr std::string_view kSorting[] = {"aten::sort", "aten::argsort"};
 constexpr Interval3 kTopLeft = {0.7, 0.3, 0.1};  // of a sort's time
 constexpr double kFewKept = 65'536;              // elements that the next kernel reads
+constexpr double kSmallKept = 0.05;              // of those that were sorted
 constexpr std::string_view kSelecting[] = {"aten::select", "aten::slice",        "aten::index",
                                            "aten::narrow", "aten::index_select", "aten::gather"};
 constexpr std::string_view kOfDiagonal[] = {"aten::trace", "aten::diagonal"};
@@ -82,7 +84,8 @@ std::string selection_between(const Timeline& timeline, const Activity& a, const
 }
 
 // The same between a call and the next launch, copy or wait of its thread.
-std::string selection_behind(const Timeline& timeline, const Activity& a) {
+std::string op_behind(const Timeline& timeline, const Activity& a,
+                      std::span<const std::string_view> ops) {
   if (a.call >= timeline.calls.size()) return "";
   const Call& from = timeline.calls[a.call];
   Activity next;
@@ -91,7 +94,7 @@ std::string selection_behind(const Timeline& timeline, const Activity& a) {
     if (to.thread != from.thread || to.process != from.process || to.start_ns < end_of(from))
       continue;
     next.call = i;
-    return selection_between(timeline, a, next);
+    return op_between(timeline, a, next, ops);
   }
   return "";
 }
@@ -121,7 +124,7 @@ class Reduce {
   void run() {
     for (const Launches& run : walk_.runs())
       for (std::size_t i = 0; i < run.size(); ++i) {
-        if (i + 1 < run.size() && !diagonal(run, i)) look_at(run, i);
+        if (!diagonal(run, i) && i + 1 < run.size()) look_at(run, i);
         sorts(run, i);
       }
     settle();
@@ -196,8 +199,21 @@ class Reduce {
     }
   }
 
+  // A square product, of which the program takes the diagonal, and no kernel reads the rest.
+  bool returns_diagonal(const Launches& run, std::size_t at) {
+    const Touch& product = walk_.touch(run[at]);
+    if (product.kind != TouchKind::kProduct || walk_.taken(run[at]) ||
+        product.m != product.columns ||
+        op_behind(walk_.facts().profile->timeline, walk_.at(run[at]), kOfDiagonal).empty() ||
+        read_whole_after(walk_, run, at, product.n))
+      return false;
+    walk_.take({run.data() + at, 1});
+    diagonals_.add({run.data() + at, 1});
+    return true;
+  }
   // As many elements are read of a product as its diagonal has.
   bool diagonal(const Launches& run, std::size_t at) {
+    if (at + 1 == run.size()) return returns_diagonal(run, at);
     const std::span<const std::uint32_t> pair{run.data() + at, 2};
     const Touch &product = walk_.touch(pair[0]), &reader = walk_.touch(pair[1]);
     if (product.kind != TouchKind::kProduct || walk_.taken(pair[0]) || !reader.light() ||
@@ -234,7 +250,7 @@ class Reduce {
          fmt::format("{}, {} each", counted(chain.count(), "time"), short_ns(chain.each_ns())),
          "timeline and shapes"});
     out.evidence.push_back(
-        {"elements of the product that the next kernel reads, of its diagonal",
+        {"elements of the product that are read, of its diagonal",
          fmt::format("{} of {}", si(touch.batch * touch.vectors(), ""), si(touch.n, "")),
          "shapes"});
     out.assumptions.emplace_back("no other kernel reads the rest of the product");
@@ -246,6 +262,11 @@ class Reduce {
     return std::find(std::begin(kSorting), std::end(kSorting), walk_.stat(activity).op) !=
            std::end(kSorting);
   }
+  // Elements that the op of a launch sorts; 0 where its extents were not recorded.
+  double sorted(std::uint32_t activity) const {
+    const auto extents = input_extents(walk_.facts().profile->timeline, walk_.at(activity));
+    return extents.empty() ? 0 : elements_of(extents.front());
+  }
   // All kernels of a sort, of whose result a selection takes few elements.
   void sorts(const Launches& run, std::size_t last) {
     if (!sorts(run[last]) || walk_.taken(run[last])) return;
@@ -256,11 +277,11 @@ class Reduce {
     double kept = 0;
     if (is_read) {
       const Touch& reader = walk_.touch(run[last + 1]);
-      if (!reader.light() || reader.n > kFewKept) return;
+      if (!reader.light() || reader.n > std::max(kFewKept, kSmallKept * sorted(run[last]))) return;
       kept = reader.n;
       op = selection_between(timeline, walk_.at(run[last]), walk_.at(run[last + 1]));
     } else {  // no kernel of the step reads it: what the program takes of it is sliced on the host
-      op = selection_behind(timeline, walk_.at(run[last]));
+      op = op_behind(timeline, walk_.at(run[last]), kSelecting);
     }
     if (op.empty()) return;
     std::size_t first = last;

@@ -229,5 +229,47 @@ TEST(ReduceProblem, OnlyTheDiagonalOfAProductIsRead) {
   EXPECT_EQ(find(read_of_product("aten::trace", "n=4096,out=1"), "reduce_problem"), nullptr);
 }
 
+// The program returns a view of the diagonal: no kernel reads the product.
+TEST(ReduceProblem, TheDiagonalOfAProductIsReturned) {
+  const auto returned = [](const char* op, const char* shape) {
+    return Program()
+        .steps(kSteps,
+               [&](Program& program) {
+                 program.kernel(product(shape), 2'000'000);
+                 program.op(op);
+               })
+        .advice();
+  };
+  const Advice advice = returned("aten::diagonal", "M=8192,N=8192,K=8192");
+  const Intervention* one = find(advice, "reduce_problem");
+  ASSERT_NE(one, nullptr);
+  EXPECT_EQ(one->title, "Compute the diagonal alone, not the product");
+  EXPECT_EQ(find(returned("aten::view", "M=8192,N=8192,K=8192"), "reduce_problem"), nullptr);
+  EXPECT_EQ(find(returned("aten::diagonal", "M=8192,N=4096,K=8192"), "reduce_problem"), nullptr);
+}
+
+// A hundredth of what is sorted is few, however many these are.
+TEST(ReduceProblem, ASmallPartOfALargeSort) {
+  const auto sliced = [](const char* sorted) {
+    return Program()
+        .steps(kSteps,
+               [&](Program& program) {
+                 with_inputs(program, "aten::sort", sorted, [](Program& inner) {
+                   inner.kernel(
+                       advised_row("DeviceRadixSortOnesweepKernel", "aten::sort", "", "f32"),
+                       400'000);
+                 });
+                 program.op("aten::slice");
+                 program.kernel(reduction("n=83872,out=32"), 4'000);
+               })
+        .advice();
+  };
+  const Advice advice = sliced("32x262144,,");
+  const Intervention* one = find(advice, "reduce_problem");
+  ASSERT_NE(one, nullptr);
+  EXPECT_EQ(one->title, "Find the greatest few instead of sorting all");
+  EXPECT_EQ(find(sliced("32x4096,,"), "reduce_problem"), nullptr);
+}
+
 }  // namespace
 }  // namespace purlin::analyze

@@ -66,7 +66,7 @@ class ByIndex {
         }
       }
     for (const Chain* chain : sorted_.all()) estimate_sorted(*chain);
-    for (const Chain* chain : few_.all()) estimate_few(*chain);
+    estimate_few();
   }
 
  private:
@@ -145,18 +145,29 @@ class ByIndex {
           host.when.push_back(interval_of(*op));
     advice_.interventions.back().change.edits.emplace_back(std::move(host));
   }
-  void estimate_few(const Chain& chain) {
-    const std::uint32_t first = chain.groups.front().front();
-    const Sum sum = sum_of(first);
-    const double roof = sum.bytes / walk_.facts().bandwidth_of(walk_.stat(first)) * 1e9;
+  // Sums over one index, of values and of their number, are changed together.
+  void estimate_few() {
     Intervention out = from_remedy(kAtomicsRule.remedies[0], kSegments);
-    out.evidence.push_back(
-        {problem_text(walk_.stat(first)),
-         fmt::format("{} values into {} places; {} each, its bytes take {}", si(sum.values, ""),
-                     si(sum.places, ""), short_ns(chain.each_ns()), short_ns(roof)),
-         "timeline and ops of the host"});
-    put(chain, roof, kSums, "the values of a place can be summed before they are added", "B",
-        std::move(out));
+    for (const Chain* chain : few_.all()) {
+      const std::uint32_t first = chain->groups.front().front();
+      const Sum sum = sum_of(first);
+      const double roof = sum.bytes / walk_.facts().bandwidth_of(walk_.stat(first)) * 1e9;
+      replace_quietly(walk_.facts(), *chain, each_scenario([&](const auto& of) {
+                        return std::min(chain->each_ns(), std::max(kLeastLaunch, roof / of(kSums)));
+                      }),
+                      1, out);
+      name_kernels(walk_.facts(), chain->rows, out);
+      out.evidence.push_back(
+          {problem_text(walk_.stat(first)),
+           fmt::format("{} values into {} places; {}, {} each, its bytes take {}",
+                       si(sum.values, ""), si(sum.places, ""), counted(chain->count(), "time"),
+                       short_ns(chain->each_ns()), short_ns(roof)),
+           "timeline and ops of the host"});
+    }
+    if (out.evidence.empty()) return;
+    out.assumptions.emplace_back("the values of a place can be summed before they are added");
+    out.confidence = "B";
+    advice_.interventions.push_back(std::move(out));
   }
   void put(const Chain& chain, double roof_ns, Interval3 share, const char* assumes,
            const char* confidence, Intervention out) {

@@ -30,9 +30,19 @@ constexpr RemedyCase kMoveRows = {
     "libraries: MegaBlocks, Tutel, DeepSpeed-MoE",
     "with index_add_, sums are taken in any order"};
 
+constexpr RemedyCase kSkipZeros = {
+    "Skip the zeros of the operand", "hours",
+    "a band: F.conv1d with the taps, or sums of shifted slices|"
+    "blocks: torch.bmm over the blocks, without torch.block_diag|"
+    "few values: torch.sparse_csr_tensor once, then torch.sparse.mm",
+    "the values in between must be zeros: nothing else may write the operand"};
+
 constexpr std::string_view kMakesDiagonal[] = {"aten::diag", "aten::diag_embed", "aten::diagflat"};
 constexpr std::size_t kMostBefore = 5;  // kernels between what makes the operand and the product
 constexpr double kSmallOperand = 1 << 16;
+// Kernels that write a few of the zeros: of fewer, the zeros may be a result's.
+constexpr double kFewestPieces = 3, kMostPieces = 128;
+constexpr double kFewValues = 0.1;  // of an operand, that is not zero
 constexpr Interval3 kMovedMemory = {0.2, 0.5, 0.9};
 
 class SparseOperand {
@@ -42,17 +52,21 @@ class SparseOperand {
         timeline_(walk.facts().profile->timeline),
         advice_(advice),
         diagonals_(walk),
-        masks_(walk) {}
+        masks_(walk),
+        sparse_(walk) {}
 
   void run() {
     for (const Launches& run : walk_.runs())
       for (std::size_t i = 0; i < run.size(); ++i) {
-        if (!diagonal(run, i)) mask(run, i);
+        if (!diagonal(run, i) && !zeros(run, i)) mask(run, i);
       }
     for (const Launches& run : walk_.runs())
       for (std::size_t i = 0; i < run.size(); ++i) reads_mask(run, i);
     for (const Chain* chain : diagonals_.all())
       estimate(*chain, kScaleRows, "a product with a diagonal matrix that the step makes");
+    for (const Chain* chain : sparse_.all())
+      estimate(*chain, kSkipZeros,
+               "a product with an operand that is filled with zeros, and written in a few places");
     for (const Chain* chain : masks_.all())
       estimate(*chain, kMoveRows, "a product with a mask that is spread from one-hot matrices");
   }
@@ -83,6 +97,32 @@ class SparseOperand {
       return true;
     }
     return false;
+  }
+
+  // Zeros of the operand's size, small kernels that write a few of them, and the product.
+  bool zeros(const Launches& run, std::size_t at) {
+    if (!is_product(run[at])) return false;
+    const Touch& product = walk_.touch(run[at]);
+    double written = 0, pieces = 0;
+    for (std::size_t i = at; i-- > 0 && pieces <= kMostPieces && !walk_.taken(run[i]);) {
+      const Touch& touch = walk_.touch(run[i]);
+      const bool operand = touch.n == product.batch * product.m * product.depth ||
+                           touch.n == product.batch * product.depth * product.columns;
+      if (fills(run[i]) && operand && touch.n >= kSmallOperand) {
+        if (pieces < kFewestPieces) return false;
+        keep(run, i, at, sparse_);
+        return true;
+      }
+      written += touch.out;
+      pieces += 1;
+      if (touch.kind != TouchKind::kPointwise ||
+          written > kFewValues * std::max(product.m, product.columns) * product.depth)
+        return false;
+    }
+    return false;
+  }
+  bool fills(std::uint32_t one) const {
+    return walk_.stat(one).name.full.find("FillFunctor") != std::string::npos;
   }
 
   // A kernel that spreads smaller arrays to the operand's size, the last of which a scatter filled.
@@ -150,7 +190,7 @@ class SparseOperand {
   const Timeline& timeline_;
   Advice& advice_;
   std::set<double> spread_;  // elements of masks
-  Chains diagonals_, masks_;
+  Chains diagonals_, masks_, sparse_;
 };
 
 }  // namespace

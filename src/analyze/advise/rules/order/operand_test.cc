@@ -82,5 +82,29 @@ TEST(ReduceProblem, ExpertsThatAreReachedByMasks) {
       nullptr);
 }
 
+// A band: zeros, three diagonals of 4,096 values, and the product.
+Advice banded(int diagonals, const char* written) {
+  return Program()
+      .steps(kSteps,
+             [&](Program& program) {
+               program.kernel(filling("n=16777216,inputs=0"), 20'000);
+               for (int i = 0; i < diagonals; ++i) program.kernel(conversion(written), 2'000);
+               program.kernel(product("M=4096,N=4096,K=4096"), 380'000);
+             })
+      .advice();
+}
+
+TEST(ReduceProblem, AProductWithAnOperandOfZerosAndAFewValues) {
+  const Advice advice = banded(3, "n=4096,inputs=1");
+  const Intervention* one = find(advice, "reduce_problem");
+  ASSERT_NE(one, nullptr);
+  EXPECT_EQ(one->title, "Skip the zeros of the operand");
+  const double left = 2 * 2.0 * 4096 * 4096 / (0.5 * kBandwidth) * 1e9;
+  EXPECT_NEAR(one->saved_share.mid, 1 - left / 406'000, 0.02);
+  // Zeros that a result may begin with, and an operand that is written in large parts.
+  EXPECT_EQ(find(banded(1, "n=4096,inputs=1"), "reduce_problem"), nullptr);
+  EXPECT_EQ(find(banded(3, "n=1048576,inputs=1"), "reduce_problem"), nullptr);
+}
+
 }  // namespace
 }  // namespace purlin::analyze

@@ -35,7 +35,6 @@ constexpr RemedyCase kRepeated = {
     "the sums round in another order"};
 
 constexpr double kMostOfOrder = 0.25;  // of the FLOP, where an order counts as the cheaper one
-constexpr double kThin = 256;          // vectors that a product may meet
 constexpr Interval3 kOrderCompute = {0.1, 0.3, 0.6}, kOrderMemory = {0.25, 0.6, 0.9};
 constexpr Interval3 kScored = {1.5, 1, 0.7};  // a resize of fewer maps, of its part of the time
 constexpr double kFewDistinct = 0.25;         // of the rows
@@ -45,6 +44,10 @@ constexpr std::string_view kSpreading[] = {"aten::expand", "aten::repeat", "aten
 constexpr std::string_view kScaling[] = {"aten::mul", "aten::div", "aten::copy_", "aten::clone"};
 constexpr std::string_view kSumming[] = {"aten::sum", "aten::mean"};
 constexpr std::string_view kLayers[] = {"aten::linear", "aten::addmm", "aten::_scaled_mm"};
+
+// Ops whose products end in an activation, which no kernel shows.
+constexpr std::string_view kActivating[] = {"aten::_addmm_activation",
+                                            "aten::_transformer_encoder_layer_fwd"};
 
 bool resizes(const KernelStat& kernel) { return starts_with(kernel.op, "aten::upsample_"); }
 
@@ -83,9 +86,9 @@ class Order {
                         (first.depth == first.columns && first.depth == first.m);
     if (unambiguous && square) return HUGE_VAL;
     double out = HUGE_VAL;
-    if (second.m == first.m && second.depth == first.columns && second.columns <= kThin)
+    if (second.m == first.m && second.depth == first.columns)
       out = first.depth * first.columns * second.columns + first.m * first.depth * second.columns;
-    if (second.columns == first.columns && second.depth == first.m && second.m <= kThin)
+    if (second.columns == first.columns && second.depth == first.m)
       out =
           std::min(out, second.m * first.m * first.depth + second.m * first.depth * first.columns);
     return 2 * first.batch * out;
@@ -99,7 +102,9 @@ class Order {
     while (i < run.size() && (same_op(run[at], run[i]) || scales(run[i], first))) ++i;
     if (i == run.size() || walk_.taken(run[i])) return;
     const Touch& second = walk_.touch(run[i]);
-    if (second.kind != TouchKind::kProduct) return;
+    if (second.kind != TouchKind::kProduct ||
+        outermost_op(timeline_, walk_.at(run[at]), kActivating) != nullptr)
+      return;
     const bool layers = outermost_op(timeline_, walk_.at(run[at]), kLayers) != nullptr ||
                         outermost_op(timeline_, walk_.at(run[i]), kLayers) != nullptr;
     if (other_order(first, second, layers) > kMostOfOrder * (first.flops() + second.flops()))
@@ -149,7 +154,7 @@ class Order {
                       roof_ns(peaks, flops, bytes, of(kOrderCompute), of(kOrderMemory)));
     });
     Intervention out = from_remedy(kReduceRemedy, kProducts);
-    out.evidence.push_back({"a product whose result meets only a few vectors",
+    out.evidence.push_back({"a product whose result only another product reads",
                             fmt::format("{}; then {}", problem_text(kernel),
                                         fmt::format("M={:.0f},N={:.0f},K={:.0f}", second.m,
                                                     second.columns, second.depth)),

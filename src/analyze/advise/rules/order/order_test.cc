@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
+
 namespace purlin::analyze {
 namespace {
 
@@ -271,6 +274,67 @@ TEST(ReuseResult, OneMatrixThatTwoOpsFactorise) {
   // Of another size, and as many as a batch.
   EXPECT_EQ(find(factorised("aten::linalg_solve", "512x512,512x8"), "reuse_result"), nullptr);
   EXPECT_EQ(find(factorised("aten::linalg_solve", "1024x1024,1024x8", 8), "reuse_result"), nullptr);
+}
+
+// Two layers without anything in between are one: their weights multiply to a smaller matrix.
+TEST(ReduceProblem, TwoLayersThatAreOne) {
+  const char *up = "M=65536,N=2048,K=512", *down = "M=65536,N=512,K=2048";
+  const Advice advice = chained("aten::linear", up, down);
+  const Intervention* one = find(advice, "reduce_problem");
+  ASSERT_NE(one, nullptr);
+  EXPECT_EQ(one->title, "Multiply in the cheaper order");
+  EXPECT_TRUE(says(one, "275 GFLOP now, 35.4 GFLOP in the other order"));
+  // An activation that is a part of the first product.
+  EXPECT_EQ(find(chained("aten::_addmm_activation", up, down), "reduce_problem"), nullptr);
+  EXPECT_EQ(find(chained("aten::_transformer_encoder_layer_fwd", up, down), "reduce_problem"),
+            nullptr);
+}
+
+// Values and their number are added by one index: one change, as large as both.
+TEST(ReduceInBlocks, SumsByOneIndexAreOneChange) {
+  const auto added = [](const char* name, const char* shape) {
+    return advised_row(name, "aten::index_add_", shape, "f32");
+  };
+  const Advice advice = Program()
+                            .steps(kSteps,
+                                   [&](Program& program) {
+                                     program.kernel(added("void indexFuncLargeIndex<float, 2, 2>()",
+                                                          "indices=4194304,cols=3,rows=8"),
+                                                    2'000'000);
+                                     program.kernel(added("void indexFuncLargeIndex<float, 1, 1>()",
+                                                          "indices=4194304,cols=1,rows=8"),
+                                                    1'500'000);
+                                   })
+                            .advice();
+  const auto count =
+      std::count_if(advice.interventions.begin(), advice.interventions.end(),
+                    [](const Intervention& one) { return one.id == "reduce_in_blocks"; });
+  EXPECT_EQ(count, 1);
+  EXPECT_GT(share_of(advice, "reduce_in_blocks").mid, 0.9);
+  EXPECT_EQ(find(advice, "reduce_in_blocks")->kernels.size(), 2u);
+}
+
+Advice sorted(const char* keys, double others) {
+  const std::string name = std::string("void cub::DeviceRadixSortOnesweepKernel<policy_hub<") +
+                           keys + ", at::cuda::cub::detail::OpaqueType<8>, unsigned long long>>()";
+  return Program()
+      .steps(kSteps,
+             [&](Program& program) {
+               for (int i = 0; i < 8; ++i)
+                 program.kernel(advised_row(name.c_str(), "aten::sort", "", "i64"), 90'000);
+               program.kernel(functor("Mul", "n=16777216,inputs=2"), others);
+             })
+      .advice();
+}
+
+TEST(ReduceProblem, SortsOf64BitKeys) {
+  const Advice advice = sorted("long", 280'000);
+  const Intervention* one = find(advice, "reduce_problem");
+  ASSERT_NE(one, nullptr);
+  EXPECT_EQ(one->title, "Sort shorter keys");
+  EXPECT_NEAR(one->saved_share.mid, 0.6 * 0.72, 0.02);
+  EXPECT_EQ(find(sorted("int", 280'000), "reduce_problem"), nullptr);
+  EXPECT_EQ(find(sorted("long", 28'000'000), "reduce_problem"), nullptr);
 }
 
 }  // namespace

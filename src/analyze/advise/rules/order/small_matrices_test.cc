@@ -37,5 +37,39 @@ TEST(SmallMatrices, IsSilentOtherwise) {
   EXPECT_EQ(find(inverted("262144x3x3", "aten::bmm"), "reduce_problem"), nullptr);
 }
 
+Advice decomposed(const char* op, double others) {
+  const KernelRow rotated =
+      advised_row("void syevbj_batch_32x16()", "aten::linalg_eigh", "", "f32");
+  return Program()
+      .steps(kSteps,
+             [&](Program& program) {
+               with_inputs(program, op, "16x256x256", [&](Program& inner) {
+                 for (int i = 0; i < 64; ++i) inner.kernel(rotated, 20'000);
+               });
+               program.kernel(functor("Mul", "n=16777216,inputs=2"), others);
+             })
+      .advice();
+}
+
+// The library's rounds over a batch are no systems that the program solves one by one.
+TEST(Decompositions, LessThanAllEigenvaluesMayDo) {
+  const Advice advice = decomposed("aten::linalg_eigvalsh", 50'000);
+  const Intervention* one = find(advice, "reduce_problem");
+  ASSERT_NE(one, nullptr);
+  EXPECT_EQ(one->title, "Ask for less than all eigenvalues or singular values");
+  EXPECT_EQ(one->confidence, "D");
+  EXPECT_LE(one->saved_share.low, 0);
+  EXPECT_GT(one->saved_share.high, 0.9);
+  EXPECT_EQ(find(advice, "batch_products"), nullptr);
+  EXPECT_EQ(find(decomposed("aten::linalg_qr", 50'000), "reduce_problem"), nullptr);
+  EXPECT_EQ(find(decomposed("aten::linalg_eigvalsh", 50'000'000), "reduce_problem"), nullptr);
+}
+
+// Three passes: the cross product, the product and its sum.
+TEST(SmallMatrices, TheirDeterminantTakesThreePasses) {
+  EXPECT_NEAR(share_of(inverted("262144x3x3", "aten::linalg_det"), "reduce_problem").mid,
+              1 - 3 * 10'000 / 5e5, 0.03);
+}
+
 }  // namespace
 }  // namespace purlin::analyze

@@ -27,10 +27,21 @@ constexpr RemedyCase kFarFromMemory = {
     "to know its roof: purlin advise --shape KERNEL=PROBLEM, or --counters",
     "a kernel that computes much for each value, or loops over much data, may be at its roof"};
 
+constexpr RemedyCase kInFlight = {
+    "Tune the own kernel: few threads are in flight", "days",
+    "more threads: blocks for all places of the SMs, or a loop over the grid with more of them|"
+    "several independent loads in each turn of a loop, of 16 bytes each|"
+    "neighbouring threads at neighbouring addresses|"
+    "purlin tune SPEC over block size and grid; purlin init writes the SPEC of an own kernel|"
+    "to know its roof: purlin advise --shape KERNEL=PROBLEM, or --counters",
+    "a kernel whose threads each compute much may be at its roof"};
+
 constexpr double kDominates = 0.3;     // of the unit
 constexpr double kLongOwn = 50'000;    // ns
 constexpr double kShortBlock = 1'500;  // ns, of a wave of blocks: they start and drain
 constexpr double kManyWaves = 64;
+constexpr double kHalfFull = 0.5;              // of the places for threads: no more are taken
+constexpr std::uint32_t kTunedRegisters = 96;  // so many are taken on purpose
 // Of shared memory for a block: as much holds several stages of tiles, so somebody tuned it.
 constexpr double kSeveralStages = 64 << 10;
 constexpr double kRegisterBytes = 4;
@@ -64,13 +75,17 @@ void judge_own_kernel(const Facts& facts, std::size_t row, Advice& advice) {
   const KernelStat& kernel = facts.rows.kernels[row];
   const double ns = kernel.duration.mean_ns(), waves = waves_of(facts, kernel);
   const double bandwidth = facts.bandwidth_of(kernel);
-  if (waves < 1 || bandwidth <= 0 || ns < kLongOwn) return;
+  const double shared = kernel.launch.dynamic_shared_bytes + kernel.static_shared_bytes;
+  const bool sparse = waves > 0 && waves <= kHalfFull && kernel.registers < kTunedRegisters &&
+                      shared < kSeveralStages;
+  if ((waves < 1 && !sparse) || bandwidth <= 0 || ns < kLongOwn) return;
   const bool short_blocks = waves >= kManyWaves && ns < kShortBlock * waves;
   const double values = std::max(kLeastData, kernel.registers - kNoData);
   const double held = threads_of(kernel) * values * kRegisterBytes / bandwidth * 1e9;
-  const double shared = kernel.launch.dynamic_shared_bytes + kernel.static_shared_bytes;
-  if (!short_blocks && (ns < kTimesRegisters * held || shared >= kSeveralStages)) return;
-  Intervention out = from_remedy("tune_kernel", short_blocks ? kLargerBlocks : kFarFromMemory);
+  if (!short_blocks && !sparse && (ns < kTimesRegisters * held || shared >= kSeveralStages)) return;
+  Intervention out = from_remedy("tune_kernel", short_blocks ? kLargerBlocks
+                                                : sparse     ? kInFlight
+                                                             : kFarFromMemory);
   scale_row(facts, row, short_blocks ? kOfLargerBlocks : kOfTuned, out);
   name_kernel(kernel, out);
   out.evidence.push_back(
@@ -84,6 +99,9 @@ void judge_own_kernel(const Facts& facts, std::size_t row, Advice& advice) {
                      fmt::format("{}, of {} waves; a block takes as long to start and drain",
                                  short_ns(ns / waves), si(waves, "")),
                      "launch"}
+      : sparse
+          ? Evidence{"threads, of the places for them",
+                     fmt::format("{}, {}", si(threads_of(kernel), ""), percent(waves)), "launch"}
           : Evidence{
                 "time to move what the registers of all threads hold, without 12 for addresses",
                 fmt::format("{}, of {} a launch", short_ns(held), short_ns(ns)), "launch"});

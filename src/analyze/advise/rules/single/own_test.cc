@@ -77,6 +77,30 @@ TEST(TuneKernel, AnOwnKernelFarFromWhatItsRegistersHold) {
   EXPECT_EQ(find(part, "tune_kernel"), nullptr);
 }
 
+// A quarter of the threads that fit, each in a long loop.
+TEST(TuneKernel, AnOwnKernelWithFewThreadsInFlight) {
+  const Advice advice = of(own(132, 512, 16), 380'000);
+  const Intervention* one = find(advice, "tune_kernel");
+  ASSERT_NE(one, nullptr);
+  EXPECT_EQ(one->title, "Tune the own kernel: few threads are in flight");
+  EXPECT_EQ(one->confidence, "D");
+  EXPECT_TRUE(says(one, "25.0%"));
+  EXPECT_TRUE(advice.unknown_roofs.empty());
+  // Short; most places taken; and a launch that somebody has laid out.
+  EXPECT_EQ(find(of(own(132, 512, 16), 20'000), "tune_kernel"), nullptr);
+  EXPECT_EQ(find(of(own(396, 512, 16), 380'000), "tune_kernel"), nullptr);
+  const auto says_so = [](const KernelRow& row) {
+    const Advice other = of(row, 380'000);
+    const Intervention* tune = find(other, "tune_kernel");
+    return tune != nullptr && tune->title == "Tune the own kernel: few threads are in flight";
+  };
+  EXPECT_FALSE(says_so(own(132, 512, 128)));
+  KernelRow staged = own(132, 512, 16);
+  EXPECT_TRUE(says_so(staged));
+  staged.launch.dynamic_shared_bytes = 96 << 10;
+  EXPECT_FALSE(says_so(staged));
+}
+
 TEST(TuneKernel, BlocksThatEndAsSoonAsTheyBegin) {
   const Advice advice = of(own(1'048'576, 256, 16), 790'000);
   const Intervention* one = find(advice, "tune_kernel");
