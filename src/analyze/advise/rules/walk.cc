@@ -66,6 +66,7 @@ void Walk::cut(const HostFacts& host, std::span<const std::uint32_t> stream) {
 }
 
 const Activity& Walk::at(std::uint32_t activity) const {
+  ++looks_;
   return facts_.profile->timeline.activities[activity];
 }
 const Touch& Walk::touch(std::uint32_t activity) const { return touches_[at(activity).row]; }

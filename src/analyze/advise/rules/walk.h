@@ -53,6 +53,8 @@ class Walk {
   // Of all work of some activities.
   double duration(std::span<const std::uint32_t> activities) const;
   const Facts& facts() const { return facts_; }
+  // How often launches were looked at so far: what the rules' work grows with.
+  std::size_t looks() const { return looks_; }
 
  private:
   void cut(const HostFacts& host, std::span<const std::uint32_t> stream);
@@ -63,6 +65,7 @@ class Walk {
   std::vector<Launches> runs_;
   std::vector<bool> taken_;
   bool trains_ = false;
+  mutable std::size_t looks_ = 0;
 };
 
 // Chains by their rows.

@@ -210,6 +210,10 @@ class Discarded {
     if (product.kind != TouchKind::kProduct || walk_.taken(run[at]) ||
         !named_in(kMultiplying, walk_.stat(run[at]).op))
       return;
+    // The first one of an op has looked at the others: an op may have thousands.
+    if (at > 0 && same_op(run[at - 1], run[at]) &&
+        walk_.touch(run[at - 1]).kind == TouchKind::kProduct)
+      return;
     const auto adds_bias = [&](std::uint32_t one) {
       const Touch& touch = walk_.touch(one);
       return touch.kind == TouchKind::kPointwise && touch.n == product.n && touch.inputs <= 1 &&
