@@ -3,8 +3,9 @@
 // the program with cuptiFinalize, in one of several ways. Which of them a program survives is in
 // bench/results/cupti_detach.md.
 //
-//   g++ -std=c++17 -O2 -shared -fPIC -I/usr/local/cuda/include bench/gpu/cupti_detach.cc -o detach.so -ldl -lpthread
-//   CUDA_INJECTION64_PATH=$PWD/detach.so WAY=driver ./cupti_detach_loop graph 6
+//   g++ -std=c++17 -O2 -shared -fPIC -I/usr/local/cuda/include bench/gpu/cupti_detach.cc -o
+//   detach.so -ldl -lpthread CUDA_INJECTION64_PATH=$PWD/detach.so WAY=driver ./cupti_detach_loop
+//   graph 6
 //
 // WAY: driver, runtime: in the callback of the program's next call of that API, as it returns;
 // thread: on a thread of this library (the program pauses meanwhile with LOOP_PAUSE=1); own: in the
@@ -13,13 +14,14 @@
 // retains the primary context, waits for it and releases it.
 #include "loaded_cupti.h"
 
+#include <cuda.h>
+#include <cupti.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <cuda.h>
-#include <cupti.h>
 #include <dlfcn.h>
 #include <string>
 #include <sys/syscall.h>
@@ -28,8 +30,8 @@
 
 namespace {
 
-constexpr CUpti_ActivityKind kKinds[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
-                                         CUPTI_ACTIVITY_KIND_MEMSET};
+constexpr CUpti_ActivityKind kKinds[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+                                         CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET};
 
 loaded_cupti::Buffers buffers;
 decltype(&cuptiActivityEnable) enable;
@@ -93,7 +95,8 @@ void CUPTIAPI called(void*, CUpti_CallbackDomain, CUpti_CallbackId, const void* 
 bool has_context() {
   unsigned flags = 0;
   int active = 0;
-  return driver<CUresult (*)(CUdevice, unsigned*, int*)>("cuDevicePrimaryCtxGetState")(0, &flags, &active) == CUDA_SUCCESS &&
+  return driver<CUresult (*)(CUdevice, unsigned*, int*)>("cuDevicePrimaryCtxGetState")(
+             0, &flags, &active) == CUDA_SUCCESS &&
          active != 0;
 }
 
@@ -115,7 +118,8 @@ void run() {
   if (way == "thread") return finalize();
   CUpti_SubscriberHandle subscriber = nullptr;
   if (subscribe(&subscriber, called, nullptr) != CUPTI_SUCCESS) return;
-  enable_domain(1, subscriber, way == "runtime" ? CUPTI_CB_DOMAIN_RUNTIME_API : CUPTI_CB_DOMAIN_DRIVER_API);
+  enable_domain(1, subscriber,
+                way == "runtime" ? CUPTI_CB_DOMAIN_RUNTIME_API : CUPTI_CB_DOMAIN_DRIVER_API);
   if (way == "own") only_thread = syscall(SYS_gettid);
   wanted = true;
   int version = 0;
@@ -128,7 +132,8 @@ void run() {
 extern "C" int InitializeInjection() {
   void* const library = loaded_cupti::open();
   decltype(&cuptiActivityRegisterCallbacks) register_callbacks = nullptr;
-  if (library == nullptr || !loaded_cupti::bind(library, "cuptiActivityRegisterCallbacks", register_callbacks) ||
+  if (library == nullptr ||
+      !loaded_cupti::bind(library, "cuptiActivityRegisterCallbacks", register_callbacks) ||
       !loaded_cupti::bind(library, "cuptiActivityEnable", enable) ||
       !loaded_cupti::bind(library, "cuptiActivityDisable", disable) ||
       !loaded_cupti::bind(library, "cuptiActivityFlushAll", flush) ||
