@@ -11,6 +11,7 @@
 #include <cmath>
 #include <map>
 #include <string_view>
+#include <utility>
 
 namespace purlin::analyze {
 namespace {
@@ -75,6 +76,7 @@ class AdviceRenderer {
     for (const UnknownRoof& one : advice_.unknown_roofs) unknown_roof(one);
     plan();
     stalls();
+    bounds();
     no_gain();
     hardware();
     lists();
@@ -297,10 +299,8 @@ class AdviceRenderer {
   }
 
   void no_gain() {
-    if (advice_.no_gain.empty() && advice_.what_if.empty()) return;
+    if (advice_.no_gain.empty()) return;
     out_ += "\n" + terminal_.paint(Style::kBold, "changes with little or no gain") + "\n";
-    for (const WhatIf& one : advice_.what_if)
-      if (!is_hardware(one)) paragraph(Style::kPlain, "- " + one.text, "  ");
     for (const NoGain& one : advice_.no_gain) {
       std::vector<std::string> names;
       for (const std::string& name : one.kernels) names.push_back(clean(elide_middle(name, 40)));
@@ -316,6 +316,17 @@ class AdviceRenderer {
   static bool is_hardware(const WhatIf& one) {
     return one.resource == "gpu" || one.resource == "gpus" || one.resource == "data";
   }
+  // What no single change is, however much it would save.
+  void bounds() {
+    bool first = true;
+    for (const WhatIf& one : advice_.what_if) {
+      if (is_hardware(one)) continue;
+      if (std::exchange(first, false))
+        out_ += "\n" + terminal_.paint(Style::kBold, "at most") + "\n";
+      paragraph(Style::kPlain, "- " + one.text, "  ");
+    }
+  }
+
   void hardware() {
     bool first = true;
     for (const WhatIf& one : advice_.what_if) {

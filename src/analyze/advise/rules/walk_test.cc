@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kKindsOfWeights = 500;
 
-constexpr const char* kGradient = "autograd::engine::evaluate_function: AddmmBackward0";
+constexpr const char* kGradientOp = "autograd::engine::evaluate_function: AddmmBackward0";
 
 int width_of(int product) { return 1024 + 8 * (product % kKindsOfWeights); }
 
@@ -27,12 +27,12 @@ void train(Program& step, int products, bool in_one_op) {
   };
   std::int64_t elements = 0;
   if (in_one_op)
-    step.within(kGradient, [&](Program& inner) {
+    step.within(kGradientOp, [&](Program& inner) {
       for (int i = 0; i < products; ++i) inner.kernel(gradient(i), 20'000);
     });
   for (int i = 0; i < products; ++i) {
     if (!in_one_op)
-      step.within(kGradient, [&](Program& inner) { inner.kernel(gradient(i), 20'000); });
+      step.within(kGradientOp, [&](Program& inner) { inner.kernel(gradient(i), 20'000); });
     with_inputs(step, "torch::autograd::AccumulateGrad",
                 fmt::format("1024x{}", width_of(i)).c_str(), [](Program&) {});
     if (i >= products / 2) elements += 1024 * width_of(i);
