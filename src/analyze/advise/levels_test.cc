@@ -167,6 +167,32 @@ TEST(Levels, ExposedCollectivesAreCommunication) {
   const Advice advice = program.advice();
   EXPECT_EQ(advice.verdict, "communication");
   EXPECT_GT(level(advice, LossLevel::kCommunication), 0.9);
+  EXPECT_NE(advice.verdict_text.find("ranks that are not recorded included; "), std::string::npos)
+      << advice.verdict_text;
+}
+
+// A rank that launches late, and whose collectives take most of the time: the other ranks, which
+// are not recorded, may keep it waiting by launching as late.
+TEST(Levels, CollectivesOfARankThatLaunchesLateMayBeWaits) {
+  Machine m;
+  m.builder.profile.environment.devices[0].name = "NVIDIA H200";
+  for (int step = 0; step < kLevelSteps; ++step) {
+    m.step(step);
+    for (int i = 0; i < 300; ++i) {
+      m.work(20'000);
+      m.launch("a", 3'000);
+    }
+    m.launch("ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgs)", 9'000'000);
+    m.wait();
+  }
+  const Profile& profile = m.finish();
+  const Advice advice = advise(profile, analyze_timeline(profile));
+  EXPECT_EQ(advice.verdict, "communication");
+  ASSERT_FALSE(advice.interventions.empty());
+  EXPECT_EQ(loss_level(advice.interventions.front()), LossLevel::kScheduling);
+  EXPECT_NE(advice.verdict_text.find("launch faster first (" + advice.interventions.front().id),
+            std::string::npos)
+      << advice.verdict_text;
 }
 
 // One rank computes three times as long: the other waits in the collective, not for the network.

@@ -106,6 +106,18 @@ TensorShares tensor_shares(const Facts& facts) {
   return out;
 }
 
+// In a collective a rank waits for the others. The profile of one rank does not show how long. If
+// its own launches are the largest loss that can be cured, those of the others may be as well.
+std::string waits_in_words(const Facts& facts, const Advice& advice) {
+  if (facts.unit.devices > 1) return "";
+  const bool late = !advice.interventions.empty() &&
+                    loss_level(advice.interventions.front()) == LossLevel::kScheduling;
+  return std::string(", waits for ranks that are not recorded included") +
+         (late ? fmt::format(". If those launch as late as this one, launch faster first ({})",
+                             advice.interventions.front().id)
+               : "");
+}
+
 // What a level above the kernels' is called, and what to do first.
 std::string outside_in_words(const Facts& facts, const Advice& advice, LossLevel level,
                              double share) {
@@ -118,8 +130,8 @@ std::string outside_in_words(const Facts& facts, const Advice& advice, LossLevel
     case LossLevel::kCommunication:
       return fmt::format(
           "communicate less first, or hide it: collectives that no computation hides take {:.0f}% "
-          "of the time",
-          100 * share);
+          "of the time{}",
+          100 * share, waits_in_words(facts, advice));
     default:
       if (share > advice.idle_share + kRankWaits)
         return fmt::format(
