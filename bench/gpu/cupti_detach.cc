@@ -102,6 +102,11 @@ bool has_context() {
 
 void run() {
   const std::string way = is_set("WAY") ? std::getenv("WAY") : "driver";
+  if (way != "driver" && way != "runtime" && way != "thread" && way != "own") {
+    std::fprintf(stderr, "cupti_detach: WAY=%s is none of driver, runtime, thread, own\n",
+                 way.c_str());
+    return;
+  }
   if (is_set("LATE")) {
     while (!has_context()) sleep_ms(1);
     record(true);
