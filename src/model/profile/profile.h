@@ -5,6 +5,7 @@
 
 #include "model/device/device.h"
 #include "model/device/launch.h"
+#include "model/profile/data_flow.h"
 #include "model/profile/run_labels.h"
 #include "model/profile/sampled_stalls.h"
 #include "model/profile/sketch.h"
@@ -147,6 +148,7 @@ struct Profile {
   std::vector<CopyRow> copies;
   std::vector<WaitRow> waits;
   Timeline timeline;     // empty where only sketches were kept
+  DataFlow data_flow;    // of a step of the timeline, where it was recorded
   SampledStalls stalls;  // empty where program counters were not sampled
   Coverage coverage;
   bool partial = false;  // damaged or cut short: what is here was read up to the last seal
