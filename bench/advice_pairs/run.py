@@ -9,16 +9,19 @@ after take (7).
 
 The time of a step is of the program without a profiler: before and after take turns in blocks of about a tenth of a
 second, the device is waited for at the end of a block. The trace is torch.profiler's, with shapes, 12 steps of the
-program as found, after everything was measured. A pair that fails is kept with its error. A pair that its file lists in SYNCED is
+program as found, after everything was measured. Then PyTorch's execution trace of some more steps follows, in which the result of
+each step is read. A pair that fails is kept with its error. A pair that its file lists in SYNCED is
 measured and recorded a second time with the device waited for after each step (`synced` in pairs.json).
 """
 
 import gc
+import gzip
 import hashlib
 import importlib
 import json
 import os
 import platform
+import shutil
 import signal
 import statistics
 import subprocess
@@ -27,7 +30,7 @@ import time
 import traceback
 
 import torch
-from torch.profiler import ProfilerActivity, profile, schedule
+from torch.profiler import ExecutionTraceObserver, ProfilerActivity, profile, record_function, schedule
 
 SETS = {"--later": "pairs_later", "--unseen": "pairs_unseen", "--practice": "pairs_practice", "--compiled": "pairs_compiled",
         "--fourth": "pairs_fourth", "--fifth": "pairs_fifth", "--sixth": "pairs_sixth", "--seventh": "pairs_seventh",
@@ -44,7 +47,7 @@ if "--rounds" in sys.argv:
 MODULE = importlib.import_module(SETS[OF_SET[0]] if OF_SET else "pairs")
 PAIRS, SYNCED = MODULE.PAIRS, getattr(MODULE, "SYNCED", [])
 
-BLOCK_S, STEPS = 0.08, 12
+BLOCK_S, STEPS, FLOW_STEPS = 0.08, 12, 4
 MOST_S = 45  # of one pair
 
 
@@ -85,6 +88,37 @@ def record(step, path):
     profiler.export_chrome_trace(path)
 
 
+def read(result):
+    """As the caller of a step reads what it returns."""
+    if isinstance(result, torch.Tensor):
+        result.detach().cpu()
+    elif isinstance(result, dict):
+        read(list(result.values()))
+    elif isinstance(result, (list, tuple)):
+        for one in result:
+            read(one)
+
+
+def record_flow(step, path):
+    """PyTorch's execution trace of a few steps: which op reads and writes which tensor."""
+    raw = path[:-len(".gz")]
+    observer = ExecutionTraceObserver()
+    observer.register_callback(raw)
+    observer.start()
+    try:
+        for number in range(FLOW_STEPS):
+            with record_function(f"ProfilerStep#{number}"):
+                result = step()
+            read(result)  # not in the step: the trace with times has none of these ops
+        torch.cuda.synchronize()
+    finally:
+        observer.stop()
+        observer.unregister_callback()
+    with open(raw, "rb") as plain, gzip.open(path, "wb", compresslevel=6) as packed:
+        shutil.copyfileobj(plain, packed)
+    os.remove(raw)
+
+
 def with_synchronisation(step):
     def both():
         step()
@@ -103,6 +137,8 @@ def measured(before, after, name, out):
     row["trace"] = f"traces/{name}.json.gz"
     record(before, os.path.join(out, row["trace"]))
     row["trace_bytes"] = os.path.getsize(os.path.join(out, row["trace"]))
+    row["flow"] = f"traces/{name}.flow.json.gz"
+    record_flow(before, os.path.join(out, row["flow"]))
     return row
 
 

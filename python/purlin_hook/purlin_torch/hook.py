@@ -6,7 +6,7 @@ import os
 import threading
 import time
 
-from . import teardown
+from . import flow, teardown
 from .guards import Captures, Guard, WithoutKinetosLine, is_the_programs, wait_for_devices
 from .main_thread import MainThread
 from .window import CaptureAnswer, Own, Steps, StepsAfter, Window, compress
@@ -31,6 +31,7 @@ class Settings:
         self.wait_s = _number("PURLIN_TORCH_WAIT", 10)  # without steps, to a trace by time
         self.window_s = _number("PURLIN_TORCH_SECONDS", 1)  # of a trace by time
         self.after_s = _number("PURLIN_TORCH_AFTER", 1)  # from the saved trace to the steps after it
+        self.flow_steps = 3
         self.longest_s = 2.0  # of a trace by steps; longer steps are traced by time
         self.most_bytes = int(_number("PURLIN_TORCH_BYTES", 1 << 30))
 
@@ -59,14 +60,15 @@ class Hook:
         self._wake = threading.Event()
         self._guard = Guard(torch, self._give_way)
         self._captures = Captures()
-        self._thread = self._exporting = self._answer = self._after = None
+        self._thread = self._exporting = self._answer = self._after = self._flow = None
+        self._writing = threading.Lock()  # notes
         self._main = MainThread()
         self._ending = False
 
     # --- life
 
     def arm(self):
-        os.register_at_fork(after_in_child=self._in_child)
+        os.register_at_fork(before=self._before_fork, after_in_child=self._in_child)
         atexit.register(self._at_exit)
         if self.torch.version.cuda is None:
             self._finish("no_cuda")
@@ -86,6 +88,11 @@ class Hook:
             return
         register_optimizer_step_post_hook(self._on_step)
 
+    def _before_fork(self):
+        """Both processes would write to one file."""
+        if self._flow is not None:
+            self._end_flow(False)
+
     def _in_child(self):
         self.forked = self.finished = True
         self._captures.forget()
@@ -103,6 +110,8 @@ class Hook:
             return
         self._ending = True
         try:
+            if self._flow is not None:
+                self._end_flow(False)
             window = self.window
             if window is None:
                 if not self.finished:
@@ -136,6 +145,8 @@ class Hook:
             raise fault
         window, self.window = self.window, None
         try:
+            if self._flow is not None:
+                self._end_flow(False)
             self.finished = True
             if window is not None and window.profiler is not None and not window.closed:
                 self._stop_after_fault(window)
@@ -157,7 +168,7 @@ class Hook:
 
     def _on_step(self, optimizer, arguments, named):
         idle = self.finished and not self._requested and self.window is None
-        if self.forked or (idle and self._after is None):
+        if self.forked or (idle and self._after is None and self._flow is None):
             return
         try:
             self._step(optimizer)
@@ -173,6 +184,10 @@ class Hook:
         window = self.window
         if window is None:
             if not self.steps.is_round(optimizer):
+                return
+            if self._flow is not None:
+                if self._flow.thread == threading.get_ident() and self._flow.step():
+                    self._end_flow(True)
                 return
             if self._after is not None and self._after.mark(now):
                 self._note_after()
@@ -259,7 +274,56 @@ class Hook:
             self._drop(window, "other_rank")
         elif last:
             self._close(window)
+            self._open_flow(window)
             threading.Thread(target=self._export, args=(window,), name="purlin-torch").start()
+
+    # --- data flow, after a trace by steps
+
+    def _open_flow(self, window):
+        began = time.perf_counter_ns()
+        recording = flow.FlowTrace(self.torch, self._path("flow"), self.settings.flow_steps, window)
+        try:
+            results = window.profiler.profiler.kineto_results
+            step_ns = (window.end_ns - window.start_ns) / max(1, window.steps)
+            flow.check(self.torch, results, window.end_ns - step_ns)
+            recording.start()
+        except Exception as fault:
+            if is_the_programs(fault):
+                raise
+            recording.drop()
+            window.saved["no_flow"] = text_of(fault)
+        else:
+            self._flow = recording
+            self._guard.install()
+        window.flow_ns = time.perf_counter_ns() - began
+
+    def _end_flow(self, whole):
+        """`whole`: all its steps are recorded."""
+        recording, self._flow = self._flow, None
+        window = recording.window
+        self._guard.remove()
+        recording.stop()
+        slower = time.perf_counter_ns() - recording.began - recording.done * window.usual_ns
+        window.flow_ns += max(0, slower)
+        if whole:
+            threading.Thread(target=self._save_flow, args=(recording,), name="purlin-torch").start()
+        else:
+            recording.drop()
+            window.saved["no_flow"] = "ended"
+
+    def _save_flow(self, recording):
+        window = recording.window
+        name = "torch-%d-%d.flow.json.gz" % (os.getpid(), window.number)
+        try:
+            if os.path.getsize(recording.path) <= self.settings.most_bytes:
+                compress(recording.path, os.path.join(self.settings.folder, name))
+                if window.written.wait(60) and "trace" in window.saved:
+                    window.saved["flow"] = name
+                    self._note(window.mode, "", "", window, **window.saved)
+        except Exception:
+            pass  # the trace is as good without
+        finally:
+            recording.drop()
 
     def _note_after(self):
         """The steps after the trace, in its note. Written by os.replace: a reader sees either."""
@@ -487,6 +551,8 @@ class Hook:
         """The program starts a profiler, or ends."""
         window = self.window
         if window is None:
+            if self._flow is not None:
+                self._end_flow(False)
             return
         window.given_up = reason
         if window.mode == "steps" and window.thread == threading.get_ident():
@@ -570,7 +636,7 @@ class Hook:
             compress(raw, os.path.join(self.settings.folder, name + ".gz"))
             behind = time.perf_counter_ns() - began
             teardown.restore()  # before the note, with which the trace is complete
-            window.saved = {"trace": name + ".gz", "background_ns": behind}
+            window.saved.update(trace=name + ".gz", background_ns=behind)
             self._note(window.mode, "", "", window, **window.saved)
         except Exception as fault:
             self._note("none", "fault", text_of(fault), window)
@@ -613,9 +679,10 @@ class Hook:
         number = 0 if window is None else window.number
         place = os.path.join(self.settings.folder, "torch-%d-%d.note" % (os.getpid(), number))
         try:
-            with open(place + ".part", "w") as file:
+            with self._writing, open(place + ".part", "w") as file:
                 json.dump(note, file)
-            os.replace(place + ".part", place)
+                file.flush()
+                os.replace(place + ".part", place)
         except OSError:
             pass  # the spool is gone: no command waits for the note
 

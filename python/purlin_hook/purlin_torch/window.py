@@ -111,6 +111,7 @@ class Window:
         self.opened = self.recording_since = time.perf_counter_ns()
         self.closed = 0
         self.own_ns = self.export_ns = 0  # inside calls that start, step and stop; that save
+        self.flow_ns = 0  # that the program waited for the data flow after it
         self.rounds = 0
         self.steps = self.wanted = 0
         self.usual_ns = 0  # a step before
@@ -139,7 +140,7 @@ class Window:
         slower = 0
         if self.mode == "steps" and self.closed > 0 and self.usual_ns > 0:
             slower = self.closed - self.opened - self.rounds * self.usual_ns
-        return max(self.own_ns, slower) + self.export_ns
+        return max(self.own_ns, slower) + self.export_ns + self.flow_ns
 
 
 class Own:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DataFlow: which results of a step nobody reads, reads in part, or computes again. PyTorch's
-// execution trace records it (docs/design/data-flow.md). A plain value; not thread-safe.
+// DataFlow: which results of a step no op reads, which ones are read in part, and which ones are
+// computed again. PyTorch's execution trace records it. A plain value; not thread-safe.
 #pragma once
 
 #include <cstdint>
