@@ -7,7 +7,8 @@ measurement. Each step takes the next of four batches, and what is constant in t
 what its caller would read, and nothing else. `alike` runs both programs of a pair twice before they are timed, on the same
 batches, and compares their results. pairs_fourteenth_steps.py has the results that nobody reads and those of which a part is
 read, and some other faults. pairs_fourteenth_data.py has the results that are computed again. This file has the kernels in
-CUDA C, more of the other faults and the null pairs. For some of these programs a trace may show too little. `pairs_listing.py` prints the set without PyTorch.
+CUDA C, more of the other faults and the null pairs. For some of these programs a trace may show too little.
+`pairs_listing.py` prints the set without PyTorch.
 """
 
 import torch
