@@ -5,8 +5,10 @@
 //   nvcc -O2 -std=c++20 -arch=sm_90 -o cupti_calls_cost cupti_calls_cost.cu -lcupti -lcuda
 //   cupti_calls_cost xmKmCmcmkm
 //
-// Actions: x makes the context. m measures and prints one column. A capital letter switches on, a
-// small one off: K kernel records; C records of the calls that launch or wait (single calls of two
+// Actions: x makes the context. m measures and prints one column, g prints ns per node of a replayed
+// graph, u the median duration of a kernel's record in ns. H keeps CUPTI's buffers of the device in
+// page-locked host memory. A capital letter switches on, a
+// small one off: T times of the wall clock; K kernel records; C records of the calls that launch or wait (single calls of two
 // kinds); L latency timestamps in kernel records; B callbacks of the launching calls alone; D the
 // same of the driver's calls; W of the driver's calls that wait; P records of memcpy and memset.
 #include <cuda.h>
@@ -17,6 +19,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -35,6 +38,7 @@ float* data;
 CUpti_SubscriberHandle subscriber;
 volatile unsigned long long last;
 long kernels, calls, queued;
+std::vector<double> durations;
 
 __global__ void tiny(float* p) {
   if (p) p[threadIdx.x] += 1.f;
@@ -51,6 +55,8 @@ void completed(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t, std:
   while (valid > 0 && cuptiActivityGetNextRecord(buffer, valid, &record) == CUPTI_SUCCESS) {
     if (record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) {
       ++kernels;
+      const auto* kernel = reinterpret_cast<CUpti_ActivityKernel10*>(record);
+      durations.push_back(static_cast<double>(kernel->end - kernel->start));
       queued += reinterpret_cast<CUpti_ActivityKernel10*>(record)->queued != 0;
     } else {
       ++calls;
@@ -83,6 +89,35 @@ double launch_ns(double seconds) {
   return times[times.size() / 10];  // the machine's other work only adds
 }
 
+double node_ns() {
+  static cudaGraphExec_t exec = nullptr;
+  constexpr int kNodes = 1000, kReplays = 40;
+  if (exec == nullptr) {
+    cudaGraph_t graph;
+    cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
+    for (int i = 0; i < kNodes; ++i) tiny<<<1, 64, 0, stream>>>(data);
+    cudaStreamEndCapture(stream, &graph);
+    cudaGraphInstantiate(&exec, graph, 0);
+  }
+  std::vector<double> times;
+  for (int i = 0; i < kReplays; ++i) {
+    const double begin = now_ns();
+    cudaGraphLaunch(exec, stream);
+    cudaStreamSynchronize(stream);
+    times.push_back((now_ns() - begin) / kNodes);
+  }
+  std::sort(times.begin(), times.end());
+  return times[times.size() / 10];
+}
+
+double median_duration() {
+  cuptiActivityFlushAll(0);
+  std::vector<double> all = std::exchange(durations, {});
+  if (all.empty()) return 0;
+  std::nth_element(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2), all.end());
+  return all[all.size() / 2];
+}
+
 void select_calls() {
   cuptiActivityEnable(CUPTI_ACTIVITY_KIND_RUNTIME);
   cuptiActivityEnable(CUPTI_ACTIVITY_KIND_DRIVER);
@@ -110,8 +145,18 @@ void act(char action) {
       launch_ns(0.2);
       return;
     case 'm':
-      std::printf(" %c %6.0f", ' ', launch_ns(0.4));
+      std::printf("   %6.0f", launch_ns(0.4));
+      std::fflush(stdout);
       return;
+    case 'g': std::printf("  g%6.0f", node_ns()); return;
+    case 'u': std::printf("  u%6.0f", median_duration()); return;
+    case 'H': {
+      std::uint8_t on = 1;
+      std::size_t size = sizeof on;
+      if (cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_MEM_ALLOCATION_TYPE_HOST_PINNED, &size, &on) != CUPTI_SUCCESS)
+        std::printf("  H refused");
+      return;
+    }
     case 'K': cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL); return;
     case 'k': cuptiActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL); return;
     case 'C': select_calls(); return;
@@ -132,6 +177,12 @@ void act(char action) {
       return;
     case 'p':
       for (const CUpti_ActivityKind kind : kCopies) cuptiActivityDisable(kind);
+      return;
+    case 'T':
+      cuptiActivityRegisterTimestampCallback([]() -> std::uint64_t {
+        return static_cast<std::uint64_t>(
+            std::chrono::system_clock::now().time_since_epoch().count());
+      });
       return;
     case 'r': cuptiActivityRegisterCallbacks(requested, completed); return;
     default: std::exit(2);

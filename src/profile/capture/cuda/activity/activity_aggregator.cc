@@ -48,6 +48,8 @@ void ActivityAggregator::take(CUcontext context, std::uint32_t stream, std::uint
   cost_ns_ += monotonic_ns() - began;
   // A full one: the overhead controller may not want many of these.
   if (valid > Buffers::kBytes / 8 * 7) session_.poke();
+  const std::uint64_t before = recorded_bytes_.fetch_add(valid);
+  if (before < kManyBytes && before + valid >= kManyBytes) session_.wake();
 }
 
 const ActivityAggregator::Period& ActivityAggregator::period_of(std::int64_t start_ns) const {

@@ -99,6 +99,8 @@ class ActivityAggregator {
   // Records since the last call of kinds that Purlin never enables.
   std::uint64_t take_unasked() { return unasked_.exchange(0); }
   bool seen_records() const { return seen_records_; }
+  // Whether as many records have come in all as those of 60,000 kernels. The session collects then.
+  bool recorded_many() const { return recorded_bytes_ >= kManyBytes; }
   // Launches into streams and nodes of graphs that CUPTI recorded since the last call.
   struct Counts {
     double launches = 0, nodes = 0;
@@ -232,6 +234,8 @@ class ActivityAggregator {
   std::atomic<std::int64_t> last_copy_ns_ = 0;
   std::atomic<bool> seen_records_ = false, work_began_ = false;
   std::atomic<std::int64_t> cost_ns_ = 0;
+  static constexpr std::uint64_t kManyBytes = 60'000 * sizeof(CUpti_ActivityKernel10);
+  std::atomic<std::uint64_t> recorded_bytes_ = 0;
   std::atomic<std::uint64_t> dropped_ = 0, unfinished_copies_ = 0, launches_ = 0, nodes_ = 0,
                              unasked_ = 0;
 };

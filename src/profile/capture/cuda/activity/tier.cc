@@ -25,10 +25,7 @@ Tier::Opened ActivityTier::open(const Window&) {
     for (const CUpti_ActivityKind kind : kCopies)
       if (result == CUPTI_SUCCESS) result = cupti_.enable(kind);
   }
-  // The time at which the host made a launch: it has no overhead that could be measured
-  // (bench/results/cupti_calls_cost.md). Without it the timeline has no cause of idle time.
-  if (!std::exchange(latencies_on_, true) && cupti_.latency_timestamps != nullptr)
-    cupti_.latency_timestamps(1);
+  begin_launch_times();
   if (result == CUPTI_SUCCESS) result = cupti_.enable(kKernels);
   if (options_.waits && result == CUPTI_SUCCESS) result = cupti_.enable(kWaits);
   if (result == CUPTI_SUCCESS) return Opened::kYes;
@@ -38,6 +35,28 @@ Tier::Opened ActivityTier::open(const Window&) {
                                       "older than " +
                                       cupti_.path);
   return Opened::kNever;
+}
+
+// The time at which the host made a launch: it has no overhead that could be measured
+// (bench/results/cupti_calls_cost.md). Without it the timeline has no cause of idle time.
+void ActivityTier::begin_launch_times() {
+  if (launch_times_ != LaunchTimes::kNotYet || cupti_.latency_timestamps == nullptr) return;
+  launch_times_ = LaunchTimes::kOn;
+  cupti_.latency_timestamps(1);
+}
+
+// With launch times, CUPTI 13.0 has stopped PyTorch programs for good: in the launch for which its
+// three buffers of 50,000 kernels each are full (bench/results/cupti_launch_times.md). So they end
+// long before that, and before another client records.
+void ActivityTier::end_launch_times() {
+  if (launch_times_ != LaunchTimes::kOn) return;
+  launch_times_ = LaunchTimes::kOver;
+  cupti_.latency_timestamps(0);
+}
+
+void ActivityTier::yield() {
+  host_calls_.yield();
+  end_launch_times();
 }
 
 void ActivityTier::close() {
@@ -52,6 +71,7 @@ void ActivityTier::close() {
 
 void ActivityTier::leave() {
   close();
+  end_launch_times();
   if (!std::exchange(copies_on_, false)) return;
   for (const CUpti_ActivityKind kind : kCopies) cupti_.disable(kind);
 }
@@ -75,6 +95,13 @@ void ActivityTier::ask_last_id() {
 void ActivityTier::collect(bool final) {
   host_calls_.collect();  // before the flush: the timeline's windows are full by launches
   if (final && aggregator_.wants_last_id()) ask_last_id();
+  if (aggregator_.recorded_many() && launch_times_ == LaunchTimes::kOn) {
+    end_launch_times();
+    recorder_.note(
+        "launch_times_end",
+        "the times at which the host made launches are those of the first 60,000 records "
+        "or so: CUPTI 13.0 stops programs in which it keeps more of them");
+  }
   const CUptiResult result = cupti_.flush_all(final ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
   if (final && result != CUPTI_SUCCESS)
     recorder_.note("flush_refused", "at exit CUPTI did not return its last records, but answered " +

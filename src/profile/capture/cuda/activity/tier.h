@@ -39,13 +39,15 @@ class ActivityTier : public Tier {
   std::int64_t recorded_until_ns() const override { return recorded_until_ns_; }
   void leave() override;
   bool stays() const override { return copies_on_; }
-  void yield() override { host_calls_.yield(); }
+  void yield() override;
   void collect(bool final) override;
   void rest() override { host_calls_.rest(); }
   std::int64_t take_cost_ns() override;
 
  private:
   void ask_last_id();
+  void begin_launch_times();
+  void end_launch_times();
 
   const Cupti& cupti_;
   Recorder& recorder_;
@@ -54,7 +56,8 @@ class ActivityTier : public Tier {
   const Options options_;
   HostCalls host_calls_;
   std::int64_t recorded_until_ns_ = 0;
-  bool open_ = false, copies_on_ = false, latencies_on_ = false;
+  bool open_ = false, copies_on_ = false;
+  enum class LaunchTimes { kNotYet, kOn, kOver } launch_times_ = LaunchTimes::kNotYet;
 };
 
 }  // namespace purlin::profile::capture::cuda
