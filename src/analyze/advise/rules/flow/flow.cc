@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a recorded data flow shows: results of a step that nothing reads, results of which a part is
+// read, results that an earlier op or each earlier step had already. Where it was recorded, no rule
+// guesses these from sizes (Walk::known).
+#include "analyze/advise/rules/flow/launches.h"
+#include "analyze/advise/rules/flow/part.h"
+#include "analyze/advise/rules/op_facts.h"
+#include "analyze/advise/rules/playbook.h"
+#include "analyze/advise/rules/pricing.h"
+#include "analyze/text/layout.h"
+#include "analyze/timeline/intervals.h"
+#include "base/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace purlin::analyze {
+namespace {
+
+constexpr RemedyCase kGradients = {
+    "Leave out the gradients that nothing reads", "hours",
+    "PyTorch: requires_grad_(False) for weights that stay, inputs without requires_grad|"
+    "PyTorch: torch.no_grad() or detach() around what the loss need not pass through|"
+    "PyTorch: loss.backward(inputs=...) or torch.autograd.grad(loss, parameters) for some alone",
+    "make sure that no code outside of the recorded steps reads these gradients: hooks, logs"};
+constexpr RemedyCase kUnreadResults = {
+    "Leave out what nothing reads", "hours",
+    "do not compute it in this mode: auxiliary heads, losses and statistics that are only used in "
+    "training or for logs|"
+    "PyTorch: arguments such as output_hidden_states, output_attentions and need_weights off|"
+    "compute it in the steps that read it alone",
+    "make sure that no code outside of the recorded steps reads it: every hundredth step, logs"};
+constexpr RemedyCase kInStep = {
+    "Compute the repeated result once", "hours",
+    "keep the first result and pass it on to where it is computed again|"
+    "PyTorch: torch.compile removes equal expressions within one graph",
+    "a result that is changed in place must not be shared"};
+constexpr RemedyCase kBeforeLoop = {
+    "Make once before the loop what no step changes", "hours",
+    "compute it before the loop and pass it in",
+    "make it again where its inputs change: other weights, another size"};
+
+constexpr Interval3 kAllGoes = {0.9, 1, 1};
+constexpr Interval3 kItsHost = {0.1, 0, 0};  // of the host's time in the ops
+constexpr std::size_t kMostOpNames = 4, kMostPlaces = 3;
+constexpr double kWorthTaking = 0.97;  // of its time that is left: other rules get the rest
+
+// How a result is kept, by an op that makes it or is around it.
+struct Kept {
+  std::string_view ops;  // separated by '|'
+  std::string_view how;
+};
+constexpr Kept kKept[] = {
+    {"aten::_weight_norm|aten::_weight_norm_interface|aten::norm_except_dim",
+     "PyTorch: torch.nn.utils.parametrize.remove_parametrizations(layer, \"weight\"), or "
+     "torch.nn.utils.remove_weight_norm(layer), once before inference"},
+    {"aten::_to_copy|aten::to",
+     "PyTorch: keep the weights in the type of the products, model.to(torch.bfloat16) once, "
+     "instead of autocast or a cast in each step"},
+    {"aten::contiguous|aten::clone|aten::transpose_copy|aten::permute_copy",
+     "PyTorch: store the tensor in the layout that is read: .t().contiguous() once, then as a "
+     "parameter or buffer"},
+    {"aten::cos|aten::sin|aten::arange|aten::linspace|aten::triu|aten::tril|aten::eye|"
+     "aten::one_hot|aten::full|aten::ones|aten::zeros|aten::fill_|aten::zero_",
+     "PyTorch: self.register_buffer(name, table, persistent=False) for tables, masks and "
+     "constants"},
+    {"aten::mm|aten::addmm|aten::bmm|aten::matmul|aten::addmm_",
+     "a product of weights alone: merge it once, as merge_and_unload of PEFT does for adapters"},
+    {"aten::round|aten::clamp|aten::quantize_per_tensor|aten::quantize_per_channel|"
+     "aten::fake_quantize_per_tensor_affine|aten::dequantize",
+     "quantise or expand the weights once, and keep the result"},
+    {"aten::embedding|aten::index_select|aten::index|aten::gather",
+     "look the same rows up once, and keep them as a buffer"},
+};
+
+struct Named {
+  double count = 0, ns = 0;
+};
+// "8 aten::mm, 4 aten::add, 3 others", most time first.
+std::string in_words(const std::map<std::string_view, Named>& names, std::size_t most) {
+  std::vector<std::pair<std::string_view, Named>> all(names.begin(), names.end());
+  std::stable_sort(all.begin(), all.end(),
+                   [](const auto& a, const auto& b) { return a.second.ns > b.second.ns; });
+  std::vector<std::string> out;
+  double others = 0;
+  for (const auto& [name, named] : all)
+    if (out.size() < most)
+      out.push_back(fmt::format("{:.0f} {}", named.count, clean(name)));
+    else
+      others += named.count;
+  if (others > 0) out.push_back(fmt::format("{:.0f} others", others));
+  return join(out, ", ");
+}
+
+class Flow {
+ public:
+  Flow(Walk& walk, Advice& advice)
+      : walk_(walk),
+        facts_(walk.facts()),
+        timeline_(facts_.profile->timeline),
+        flow_(facts_.profile->data_flow),
+        advice_(advice) {}
+
+  void run() {
+    if (!flow_.recorded()) return;
+    found_ = find_flow(walk_);
+    const bool known = found_.fits();
+    walk_.know({known, known && !flow_.same_data});
+    note();
+    for (const FlowWork& work : found_.work) place(work);
+    add_gone(gradients_, from_remedy(kReduceRemedy, kGradients),
+             "gradients of a step that no op reads", "A");
+    add_gone(unread_, from_remedy(kReduceRemedy, kUnreadResults),
+             "results of a step that no op reads", "A");
+    add_kept(unchanged_, kBeforeLoop, "results that are the same in each recorded step");
+    add_kept(repeated_, kInStep, "results that an earlier op of the step has made");
+    for (const auto& [part, all] : parts_) add_parts(part, all);
+  }
+
+ private:
+  using Works = std::vector<const FlowWork*>;
+
+  void note() {
+    if (found_.missing > 0)
+      advice_.notes.push_back(fmt::format(
+          "{} of the data flow not found in the timeline, whose steps have another number of such "
+          "ops: record both from one program with the same inputs",
+          found_.missing == 1 ? "a result is" : fmt::format("{} results are", found_.missing)));
+    if (flow_.same_data)
+      advice_.notes.emplace_back(
+          "each recorded step computes the same from the same data, so the data flow does not show "
+          "what no step changes: record steps with different data");
+  }
+  void place(const FlowWork& work) {
+    const bool launches = std::any_of(work.groups.begin(), work.groups.end(),
+                                      [](const Launches& group) { return !group.empty(); });
+    if (!launches) return;
+    switch (work.fact->kind) {
+      case FlowKind::kUnread:
+        (is_gradient(work) ? gradients_ : unread_).push_back(&work);
+        break;
+      case FlowKind::kUnchanged:
+        unchanged_.push_back(&work);
+        break;
+      case FlowKind::kRepeated:
+        repeated_.push_back(&work);
+        break;
+      case FlowKind::kPartlyRead:
+        if (const PartOf part = part_of(*work.fact); part != PartOf::kNothing)
+          parts_[part].push_back(&work);
+        break;
+    }
+  }
+  template <class Look>
+  void around(std::uint32_t op, const Look& look) const {
+    int seen = 0;
+    for (; op < timeline_.ops.size() && ++seen < kMostOpsAround; op = timeline_.ops[op].parent)
+      look(name_in(timeline_, timeline_.ops[op].name));
+  }
+  bool is_gradient(const FlowWork& work) const {
+    bool out = false;
+    around(work.ops.front(),
+           [&](std::string_view name) { out = out || starts_with(name, "autograd::engine"); });
+    return out;
+  }
+
+  // Where the program runs an op: the node of the backward pass, its own range, or the outermost
+  // op.
+  std::string place_of(const FlowWork& work) const {
+    constexpr std::string_view kNode = "autograd::engine::evaluate_function: ";
+    std::string_view node, outermost;
+    around(work.ops.front(), [&](std::string_view name) {
+      outermost = name;
+      if (starts_with(name, kNode)) node = name.substr(kNode.size());
+    });
+    if (!node.empty()) return std::string(node);
+    const Op& op = timeline_.ops[work.ops.front()];
+    if (const std::string_view range = range_of(op); !range.empty()) return std::string(range);
+    return std::string(outermost);
+  }
+  // The shortest range of the program around an op.
+  std::string_view range_of(const Op& op) const {
+    constexpr std::ptrdiff_t kMostLooks = 256;
+    auto at =
+        std::partition_point(timeline_.ranges.begin(), timeline_.ranges.end(),
+                             [&](const Range& range) { return range.start_ns <= op.start_ns; });
+    const Range* out = nullptr;
+    for (std::ptrdiff_t looks = 0; at != timeline_.ranges.begin() && looks < kMostLooks; ++looks) {
+      const Range& range = *--at;
+      if (range.kind != RangeKind::kUser || range.process != op.process ||
+          range.thread != op.thread || end_of(range) < end_of(op))
+        continue;
+      if (out == nullptr || range.duration_ns < out->duration_ns) out = &range;
+    }
+    return out != nullptr ? name_in(timeline_, out->name) : std::string_view();
+  }
+
+  Launches launches_of(const Works& works) const {
+    Launches out;
+    for (const FlowWork* work : works) {
+      const Launches all = work->all();
+      out.insert(out.end(), all.begin(), all.end());
+    }
+    std::sort(out.begin(), out.end());
+    return out;
+  }
+  // The host's time in the ops, in all steps.
+  edit::ScaleHost host_of(const Works& works) const {
+    std::vector<std::uint32_t> ops;
+    for (const FlowWork* work : works) ops.insert(ops.end(), work->ops.begin(), work->ops.end());
+    std::sort(ops.begin(), ops.end());
+    edit::ScaleHost out{kItsHost, {}, kNone};
+    for (const std::uint32_t op : ops)
+      if (const Interval interval = interval_of(timeline_.ops[op]);
+          out.when.empty() || out.when.back().end <= interval.begin)
+        out.when.push_back(interval);
+    return out;
+  }
+  void name_all(const Launches& launches, Intervention& out) const {
+    std::map<std::uint32_t, double> rows;
+    for (const std::uint32_t one : launches)
+      if (walk_.at(one).kind == ActivityKind::kKernel)
+        rows[walk_.at(one).row] += walk_.duration(one);
+    std::vector<std::pair<double, std::uint32_t>> heaviest;
+    for (const auto& [row, ns] : rows) heaviest.emplace_back(-ns, row);
+    std::sort(heaviest.begin(), heaviest.end());
+    for (const auto& [ns, row] : heaviest)
+      name_kernel(facts_.rows.kernels[facts_.row_of[row]], out);
+  }
+  void show(const char* what, const Works& works, const Launches& launches,
+            Intervention& out) const {
+    std::map<std::string_view, Named> ops;
+    std::map<std::string, Named> places;
+    std::size_t steps = 0;
+    for (const FlowWork* work : works) {
+      const double ns = walk_.duration(work->all());
+      ops[work->fact->op].count += 1;
+      ops[work->fact->op].ns += ns;
+      Named& at = places[place_of(*work)];
+      at.count += 1;
+      at.ns += ns;
+      steps = std::max(steps, work->ops.size());
+    }
+    out.evidence.push_back(
+        {what,
+         fmt::format(
+             "{}, {}{}, {}", counted(works.size(), "op"),
+             counted(in_one_unit(facts_, static_cast<double>(launches.size())), "launch"),
+             a_unit(facts_),
+             of_total(in_one_unit(facts_, walk_.duration(launches)), facts_.unit.baseline_ns.mid)),
+         "data flow and timeline"});
+    out.evidence.push_back({"these ops", in_words(ops, kMostOpNames), "data flow"});
+    std::map<std::string_view, Named> where(places.begin(), places.end());
+    if (where.size() > 1 || where.begin()->first != ops.begin()->first)
+      out.evidence.push_back({"where they run", in_words(where, kMostPlaces), "timeline"});
+    if (steps < found_.steps)
+      out.evidence.push_back({"steps that have the recorded ops",
+                              fmt::format("{} of {}", steps, found_.steps), "timeline"});
+  }
+
+  void remove(const Works& works, const Launches& launches, Intervention& out) {
+    remove_launches(walk_, launches, kAllGoes, out);
+    out.change.edits.emplace_back(host_of(works));
+    name_all(launches, out);
+    walk_.take(launches);
+  }
+  void add_gone(const Works& works, Intervention out, const char* what, const char* confidence) {
+    if (works.empty()) return;
+    const Launches launches = launches_of(works);
+    remove(works, launches, out);
+    show(what, works, launches, out);
+    out.assumptions.push_back(
+        fmt::format("other steps read no more than the {} recorded ones", flow_.steps));
+    out.confidence = confidence;
+    advice_.interventions.push_back(std::move(out));
+  }
+
+  // Ways to keep the results, those of most time first.
+  void add_ways(const Works& works, Intervention& out) const {
+    std::map<std::string_view, double> ways;
+    for (const FlowWork* work : works) {
+      std::set<std::string_view> names;
+      around(work->ops.front(), [&](std::string_view name) { names.insert(name); });
+      for (const Kept& kept : kKept) {
+        const auto ops = split(kept.ops, '|');
+        if (std::none_of(ops.begin(), ops.end(),
+                         [&](const std::string& op) { return names.contains(op); }))
+          continue;
+        ways[kept.how] += walk_.duration(work->all());
+        break;
+      }
+    }
+    std::vector<std::pair<double, std::string_view>> sorted;
+    for (const auto& [how, ns] : ways) sorted.emplace_back(-ns, how);
+    std::sort(sorted.begin(), sorted.end());
+    std::size_t at = 0;
+    for (const auto& [ns, how] : sorted)
+      out.how.insert(out.how.begin() + static_cast<std::ptrdiff_t>(at++), std::string(how));
+  }
+  double written(const Works& works) const {
+    double bytes = 0;
+    for (const FlowWork* work : works)
+      for (const std::uint32_t one : work->groups.front())
+        bytes += walk_.at(one).kind == ActivityKind::kKernel
+                     ? walk_.touch(one).written
+                     : static_cast<double>(walk_.at(one).bytes);
+    return bytes;
+  }
+  void add_kept(const Works& works, const RemedyCase& words, const char* what) {
+    if (works.empty()) return;
+    Intervention out = reuse_result();
+    out.title = words.title;
+    out.how = split(words.how, '|');
+    out.guard = words.guard;
+    const Launches launches = launches_of(works);
+    remove(works, launches, out);
+    show(what, works, launches, out);
+    const bool each_step = &words == &kBeforeLoop;
+    if (each_step) {
+      add_ways(works, out);
+      out.freed_bytes = -written(works);
+      if (out.freed_bytes < 0)
+        out.evidence.push_back(
+            {"memory to keep the results, at most", format_bytes(-out.freed_bytes), "shape model"});
+      out.assumptions.push_back(fmt::format("what {} leave unchanged, later ones do too",
+                                            counted(flow_.steps, "recorded step")));
+    } else {
+      out.assumptions.emplace_back("the first result can be kept until its last reader");
+    }
+    out.confidence = each_step ? "B" : "A";
+    advice_.interventions.push_back(std::move(out));
+  }
+
+  void add_parts(PartOf part, const Works& all) {
+    Works works;
+    Intervention out = from_remedy(kReduceRemedy, case_of(part));
+    for (const FlowWork* work : all) {
+      Interval3 left;
+      double ns = 0;
+      for (const Launches& group : work->groups) {
+        if (group.empty()) continue;
+        const double length = walk_.duration(group);
+        left = left + left_of(walk_, *work->fact, group) * length;
+        ns += length;
+      }
+      if (ns <= 0 || left.mid > kWorthTaking * ns) continue;
+      shrink_launches(walk_, work->all(), left * (1 / ns), out);
+      works.push_back(work);
+    }
+    if (works.empty()) return;
+    const Launches launches = launches_of(works);
+    name_all(launches, out);
+    show("results of a step that are read in part", works, launches, out);
+    const FlowWork* most =
+        *std::max_element(works.begin(), works.end(), [&](const FlowWork* a, const FlowWork* b) {
+          return walk_.duration(a->all()) < walk_.duration(b->all());
+        });
+    out.evidence.push_back(
+        {fmt::format("elements of {} that are read", clean(most->fact->op)),
+         percent(most->fact->read_share) +
+             (most->fact->reader.empty() ? "" : ", most by " + clean(most->fact->reader)),
+         "data flow"});
+    out.assumptions.push_back(
+        fmt::format("other steps read no more than the {} recorded ones", flow_.steps));
+    out.confidence = sure_of(part);
+    walk_.take(launches);
+    advice_.interventions.push_back(std::move(out));
+  }
+
+  Walk& walk_;
+  const Facts& facts_;
+  const Timeline& timeline_;
+  const DataFlow& flow_;
+  Advice& advice_;
+  FlowFound found_;
+  Works gradients_, unread_, unchanged_, repeated_;
+  std::map<PartOf, Works> parts_;
+};
+
+}  // namespace
+
+const Rule kFlowRule = {{}, [](Walk& walk, Advice& advice) { Flow(walk, advice).run(); }};
+
+}  // namespace purlin::analyze
