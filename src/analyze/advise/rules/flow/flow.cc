@@ -49,6 +49,7 @@ constexpr RemedyCase kBeforeLoop = {
 
 constexpr Interval3 kAllGoes = {0.9, 1, 1};
 constexpr Interval3 kItsHost = {0.1, 0, 0};  // of the host's time in the ops
+constexpr std::string_view kNode = "autograd::engine::evaluate_function: ";
 constexpr std::size_t kMostOpNames = 4, kMostPlaces = 3;
 constexpr double kWorthTaking = 0.97;  // of its time that is left: other rules get the rest
 
@@ -56,28 +57,32 @@ constexpr double kWorthTaking = 0.97;  // of its time that is left: other rules 
 struct Kept {
   std::string_view ops;  // separated by '|'
   std::string_view how;
+  bool in_step = true;  // also where only the step has it more than once
 };
 constexpr Kept kKept[] = {
     {"aten::_weight_norm|aten::_weight_norm_interface|aten::norm_except_dim",
      "PyTorch: torch.nn.utils.parametrize.remove_parametrizations(layer, \"weight\"), or "
-     "torch.nn.utils.remove_weight_norm(layer), once before inference"},
+     "torch.nn.utils.remove_weight_norm(layer), once before inference",
+     false},
     {"aten::_to_copy|aten::to",
      "PyTorch: keep the weights in the type of the products, model.to(torch.bfloat16) once, "
-     "instead of autocast or a cast in each step"},
-    {"aten::contiguous|aten::clone|aten::transpose_copy|aten::permute_copy",
-     "PyTorch: store the tensor in the layout that is read: .t().contiguous() once, then as a "
-     "parameter or buffer"},
+     "instead of autocast or a cast for each use"},
+    {"aten::contiguous|aten::clone",
+     "PyTorch: store the tensor in the layout that is read: .t().contiguous() once, as a parameter "
+     "or buffer",
+     false},
     {"aten::cos|aten::sin|aten::arange|aten::linspace|aten::triu|aten::tril|aten::eye|"
      "aten::one_hot|aten::full|aten::ones|aten::zeros|aten::fill_|aten::zero_",
      "PyTorch: self.register_buffer(name, table, persistent=False) for tables, masks and "
      "constants"},
     {"aten::mm|aten::addmm|aten::bmm|aten::matmul|aten::addmm_",
-     "a product of weights alone: merge it once, as merge_and_unload of PEFT does for adapters"},
+     "a product of weights alone: merge it once, as merge_and_unload of PEFT does for adapters",
+     false},
     {"aten::round|aten::clamp|aten::quantize_per_tensor|aten::quantize_per_channel|"
      "aten::fake_quantize_per_tensor_affine|aten::dequantize",
      "quantise or expand the weights once, and keep the result"},
     {"aten::embedding|aten::index_select|aten::index|aten::gather",
-     "look the same rows up once, and keep them as a buffer"},
+     "look the same rows up once, and keep them"},
 };
 
 struct Named {
@@ -173,15 +178,14 @@ class Flow {
 
   // Where the program runs an op: the node of the backward pass, its own range, or the outermost
   // op.
-  std::string place_of(const FlowWork& work) const {
-    constexpr std::string_view kNode = "autograd::engine::evaluate_function: ";
+  std::string place_of(std::uint32_t number) const {
     std::string_view node, outermost;
-    around(work.ops.front(), [&](std::string_view name) {
+    around(number, [&](std::string_view name) {
       outermost = name;
       if (starts_with(name, kNode)) node = name.substr(kNode.size());
     });
     if (!node.empty()) return std::string(node);
-    const Op& op = timeline_.ops[work.ops.front()];
+    const Op& op = timeline_.ops[number];
     if (const std::string_view range = range_of(op); !range.empty()) return std::string(range);
     return std::string(outermost);
   }
@@ -211,16 +215,34 @@ class Flow {
     std::sort(out.begin(), out.end());
     return out;
   }
-  // The host's time in the ops, in all steps.
-  edit::ScaleHost host_of(const Works& works) const {
-    std::vector<std::uint32_t> ops;
-    for (const FlowWork* work : works) ops.insert(ops.end(), work->ops.begin(), work->ops.end());
-    std::sort(ops.begin(), ops.end());
+  // The host's time in the ops, in all steps; of a node of the backward pass that launches nothing
+  // else, all of it.
+  edit::ScaleHost host_of(const Works& works, const Launches& launches) const {
+    std::set<std::uint32_t> ops = nodes_of(launches);
+    for (const FlowWork* work : works) ops.insert(work->ops.begin(), work->ops.end());
     edit::ScaleHost out{kItsHost, {}, kNone};
     for (const std::uint32_t op : ops)
       if (const Interval interval = interval_of(timeline_.ops[op]);
           out.when.empty() || out.when.back().end <= interval.begin)
         out.when.push_back(interval);
+    return out;
+  }
+  std::uint32_t node_around(std::uint32_t activity) const {
+    const std::uint32_t call = walk_.at(activity).call;
+    std::uint32_t op = call < timeline_.calls.size() ? timeline_.calls[call].op : kNone;
+    int seen = 0;
+    for (; op < timeline_.ops.size() && ++seen < kMostOpsAround; op = timeline_.ops[op].parent)
+      if (starts_with(name_in(timeline_, timeline_.ops[op].name), kNode)) return op;
+    return kNone;
+  }
+  std::set<std::uint32_t> nodes_of(const Launches& launches) const {
+    std::set<std::uint32_t> out;
+    for (const std::uint32_t one : launches)
+      if (const std::uint32_t node = node_around(one); node != kNone) out.insert(node);
+    if (out.empty()) return out;
+    const std::set<std::uint32_t> gone(launches.begin(), launches.end());
+    for (std::uint32_t i = 0; i < timeline_.activities.size(); ++i)
+      if (!gone.contains(i)) out.erase(node_around(i));
     return out;
   }
   void name_all(const Launches& launches, Intervention& out) const {
@@ -240,10 +262,10 @@ class Flow {
     std::map<std::string, Named> places;
     std::size_t steps = 0;
     for (const FlowWork* work : works) {
-      const double ns = walk_.duration(work->all());
+      const double ns = time_of(*work);
       ops[work->fact->op].count += 1;
       ops[work->fact->op].ns += ns;
-      Named& at = places[place_of(*work)];
+      Named& at = places[place_of(work->ops.front())];
       at.count += 1;
       at.ns += ns;
       steps = std::max(steps, work->ops.size());
@@ -260,14 +282,43 @@ class Flow {
     std::map<std::string_view, Named> where(places.begin(), places.end());
     if (where.size() > 1 || where.begin()->first != ops.begin()->first)
       out.evidence.push_back({"where they run", in_words(where, kMostPlaces), "timeline"});
+    show_longest(works, out);
     if (steps < found_.steps)
       out.evidence.push_back({"steps that have the recorded ops",
                               fmt::format("{} of {}", steps, found_.steps), "timeline"});
   }
 
+  double time_of(const FlowWork& work) const { return walk_.duration(work.all()); }
+  // For the reader to find it: its place in the step, and its heaviest kernel.
+  void show_longest(const Works& works, Intervention& out) const {
+    const FlowWork& longest = **std::max_element(
+        works.begin(), works.end(),
+        [&](const FlowWork* a, const FlowWork* b) { return time_of(*a) < time_of(*b); });
+    const FlowFact& fact = *longest.fact;
+    const Launches all = longest.all();
+    const std::uint32_t launch = *std::max_element(
+        all.begin(), all.end(),
+        [&](std::uint32_t a, std::uint32_t b) { return walk_.duration(a) < walk_.duration(b); });
+    std::string text =
+        fmt::format("number {} of {} {} of a step", fact.ordinal + 1, fact.count, clean(fact.op));
+    if (walk_.at(launch).kind == ActivityKind::kKernel)
+      text += ": " + problem_text(walk_.stat(launch));
+    out.evidence.push_back({works.size() > 1 ? "the longest one" : "it", text, "data flow"});
+    if (longest.earlier != kNone)
+      out.evidence.push_back(
+          {"its result was made before",
+           fmt::format("by number {}, in {}", fact.earlier + 1, clean(place_of(longest.earlier))),
+           "data flow"});
+    if (fact.kind == FlowKind::kPartlyRead)
+      out.evidence.push_back({"elements of its result that are read",
+                              percent(fact.read_share) +
+                                  (fact.reader.empty() ? "" : ", most by " + clean(fact.reader)),
+                              "data flow"});
+  }
+
   void remove(const Works& works, const Launches& launches, Intervention& out) {
     remove_launches(walk_, launches, kAllGoes, out);
-    out.change.edits.emplace_back(host_of(works));
+    out.change.edits.emplace_back(host_of(works, launches));
     name_all(launches, out);
     walk_.take(launches);
   }
@@ -283,17 +334,18 @@ class Flow {
   }
 
   // Ways to keep the results, those of most time first.
-  void add_ways(const Works& works, Intervention& out) const {
+  void add_ways(const Works& works, bool in_step, Intervention& out) const {
     std::map<std::string_view, double> ways;
     for (const FlowWork* work : works) {
       std::set<std::string_view> names;
       around(work->ops.front(), [&](std::string_view name) { names.insert(name); });
       for (const Kept& kept : kKept) {
         const auto ops = split(kept.ops, '|');
+        if (in_step && !kept.in_step) continue;
         if (std::none_of(ops.begin(), ops.end(),
                          [&](const std::string& op) { return names.contains(op); }))
           continue;
-        ways[kept.how] += walk_.duration(work->all());
+        ways[kept.how] += time_of(*work);
         break;
       }
     }
@@ -323,8 +375,8 @@ class Flow {
     remove(works, launches, out);
     show(what, works, launches, out);
     const bool each_step = &words == &kBeforeLoop;
+    add_ways(works, !each_step, out);
     if (each_step) {
-      add_ways(works, out);
       out.freed_bytes = -written(works);
       if (out.freed_bytes < 0)
         out.evidence.push_back(
@@ -358,15 +410,6 @@ class Flow {
     const Launches launches = launches_of(works);
     name_all(launches, out);
     show("results of a step that are read in part", works, launches, out);
-    const FlowWork* most =
-        *std::max_element(works.begin(), works.end(), [&](const FlowWork* a, const FlowWork* b) {
-          return walk_.duration(a->all()) < walk_.duration(b->all());
-        });
-    out.evidence.push_back(
-        {fmt::format("elements of {} that are read", clean(most->fact->op)),
-         percent(most->fact->read_share) +
-             (most->fact->reader.empty() ? "" : ", most by " + clean(most->fact->reader)),
-         "data flow"});
     out.assumptions.push_back(
         fmt::format("other steps read no more than the {} recorded ones", flow_.steps));
     out.confidence = sure_of(part);

@@ -106,14 +106,42 @@ TEST(Flow, GradientsHaveTheirOwnWords) {
 }
 
 TEST(Flow, ARepeatedResultIsMadeOnce) {
-  const DataFlow flow = flow_of(
+  DataFlow flow = flow_of(
       {fact(FlowKind::kRepeated, "aten::mm", 1, 3), fact(FlowKind::kRepeated, "aten::mm", 2, 3)});
+  flow.facts[1].earlier = 1;
   const Advice advice = advice_of(flow, products);
   const Intervention* one = find(advice, "reuse_result");
   ASSERT_NE(one, nullptr);
   EXPECT_EQ(one->title, "Compute the repeated result once");
   EXPECT_NEAR(one->saved_share.mid, 5.0 / 6, 0.03);
   EXPECT_EQ(one->confidence, "A");
+  EXPECT_TRUE(says(one, "the longest one: number 3 of 3 aten::mm of a step: nvjet"));
+  EXPECT_TRUE(says(one, "its result was made before: by number 2, in aten::mm"));
+}
+
+// The host sets the pace: a node of the backward pass goes as a whole where nothing else of it is
+// read.
+TEST(Flow, TheHostsTimeGoesToo) {
+  const auto advice = [](bool both) {
+    std::vector<FlowFact> facts = {fact(FlowKind::kUnread, "aten::mm", 1, 3)};
+    if (both) facts.push_back(fact(FlowKind::kUnread, "aten::mm", 2, 3));
+    return advice_of(flow_of(facts), [](Program& program, int) {
+      const auto small = [](Program& inner) {
+        run_op(inner.work(20'000), "aten::mm", product("M=64,N=64,K=64"), 3'000);
+      };
+      small(program.work(60'000));
+      program.within("autograd::engine::evaluate_function: MmBackward0", [&](Program& inner) {
+        small(inner);
+        small(inner);
+        inner.work(40'000);
+      });
+    });
+  };
+  const Interval3 one = share_of(advice(false), "reduce_problem"),
+                  both = share_of(advice(true), "reduce_problem");
+  EXPECT_GT(one.mid, 0.08);
+  EXPECT_LT(one.mid, 0.2);
+  EXPECT_GT(both.mid, 0.4);  // with the 40 us of the node
 }
 
 TEST(Flow, WhatNoStepChangesIsMadeBeforeTheLoop) {

@@ -95,6 +95,8 @@ class Finder {
       if (facts_[fact].count != ops.size() || facts_[fact].ordinal >= ops.size()) continue;
       const auto [known, added] = of_op_.try_emplace(ops[facts_[fact].ordinal], fact);
       found_[fact] = true;
+      if (facts_[fact].kind == FlowKind::kRepeated && facts_[fact].earlier < ops.size())
+        work_[fact].earlier = ops[facts_[fact].earlier];
       if (order_of(facts_[fact].kind) < order_of(facts_[known->second].kind)) known->second = fact;
     }
   }

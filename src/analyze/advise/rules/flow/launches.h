@@ -16,6 +16,7 @@ namespace purlin::analyze {
 // One fact, in all steps. An op of several facts has the one that saves most.
 struct FlowWork {
   const FlowFact* fact = nullptr;
+  std::uint32_t earlier = kNone;   // kRepeated: the earlier op, in one of the steps
   std::vector<std::uint32_t> ops;  // indices into Timeline::ops, one for each step
   std::vector<Launches> groups;    // of each of these; launches that no rule has taken
   Launches all() const;
