@@ -36,7 +36,8 @@ bool within_device(const Profile& profile, const Activity& activity);
 
 // What a recorded data flow shows for all ops of a step: rules do not guess it from sizes.
 struct KnownFlow {
-  bool reads = false;      // what is read of a result, and that an op repeats another
+  bool reads = false;      // what is read of a result
+  bool repeats = false;    // which results of a step an earlier op of it has made
   bool unchanged = false;  // what no step changes
 };
 

@@ -54,7 +54,7 @@ class Reuse {
   Reuse(Walk& walk, Advice& advice) : walk_(walk), advice_(advice) {}
 
   void run() {
-    if (!walk_.known().reads) guess_repeated();
+    if (!walk_.known().repeats) guess_repeated();
     if (!walk_.trains() && !walk_.known().unchanged)
       for (const Launches& run : walk_.runs())
         for (const std::uint32_t one : run) weights(one);

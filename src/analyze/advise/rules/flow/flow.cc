@@ -117,7 +117,7 @@ class Flow {
     if (!flow_.recorded()) return;
     found_ = find_flow(walk_);
     const bool known = found_.fits();
-    walk_.know({known, known && !flow_.same_data});
+    walk_.know({known && knows_readers(), known, known && !flow_.same_data});
     note();
     for (const FlowWork& work : found_.work) place(work);
     add_gone(gradients_, from_remedy(kReduceRemedy, kGradients),
@@ -132,6 +132,12 @@ class Flow {
  private:
   using Works = std::vector<const FlowWork*>;
 
+  // A trace of kernels that no op launches, as compiled ones, has no facts of reading.
+  bool knows_readers() const {
+    return std::any_of(flow_.facts.begin(), flow_.facts.end(), [](const FlowFact& fact) {
+      return fact.kind == FlowKind::kUnread || fact.kind == FlowKind::kPartlyRead;
+    });
+  }
   void note() {
     if (found_.missing > 0)
       advice_.notes.push_back(fmt::format(

@@ -238,6 +238,30 @@ TEST(Flow, WhatWasRecordedIsNotGuessed) {
       nullptr);
 }
 
+// A sort whose first elements the next kernel takes, by its size.
+Advice sorted_with(const DataFlow& flow) {
+  return advice_of(flow, [](Program& program, int) {
+    run_op(program, "aten::exp", functor("Exp", "n=1048576,inputs=1"), 100'000);
+    run_op(program, "aten::sort", advised_row("radix", "aten::sort", "", "f32"), 200'000);
+    program.op("aten::slice");
+    run_op(program, "aten::div", functor("Div", "n=128,inputs=1"), 100'000);
+  });
+}
+
+TEST(Flow, WhatIsReadIsKnownWhereReadersWereSeen) {
+  const std::string top = "Find the greatest few instead of sorting all";
+  ASSERT_NE(find(sorted_with({}), "reduce_problem"), nullptr);
+  EXPECT_EQ(find(sorted_with({}), "reduce_problem")->title, top);
+  // No facts of reading: perhaps a compiled kernel reads, and its reads were not seen.
+  EXPECT_NE(find(sorted_with(flow_of({})), "reduce_problem"), nullptr);
+  // Another op is read in part, and the sort is not.
+  const DataFlow other = flow_of({fact(FlowKind::kPartlyRead, "aten::exp", 0, 1, 0.1)});
+  ASSERT_NE(find(sorted_with(other), "reduce_problem"), nullptr);
+  EXPECT_NE(find(sorted_with(other), "reduce_problem")->title, top);
+  const DataFlow sort = flow_of({fact(FlowKind::kPartlyRead, "aten::sort", 0, 1, 0.001)});
+  EXPECT_EQ(find(sorted_with(sort), "reduce_problem")->title, top);
+}
+
 TEST(Flow, WithTheSameDataItIsNotKnownWhatNoStepChanges) {
   const auto body = [](Program& program, int) {
     run_op(program, "aten::_weight_norm", functor("Mul", "n=67108864,inputs=2"), 1e5);

@@ -72,7 +72,7 @@ constexpr Interval3 kSortLeft = {0.7, 0.3, 0.1}, kScanLeft = {0.8, 0.45, 0.3};
 constexpr Interval3 kHalfReadLeft = {0.9, 0.55, 0.45}, kFewLeft = {0.95, 0.5, 0.1};
 constexpr Interval3 kDecompositionLeft = {0.9, 0.4, 0.05}, kInverseLeft = {0.9, 0.45, 0.15};
 // Of the rest that is not read, what stays.
-constexpr Interval3 kRestOfElements = {0.4, 0.05, 0}, kRestOfRows = {0.7, 0.15, 0},
+constexpr Interval3 kRestOfElements = {0.4, 0.05, 0}, kRestOfRows = {0.7, 0.4, 0},
                     kRestOfOthers = {0.8, 0.25, 0};
 constexpr Interval3 kPartCompute = {0.25, 0.5, 0.8}, kPartMemory = {0.4, 0.7, 0.92};
 
