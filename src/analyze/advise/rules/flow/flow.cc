@@ -2,6 +2,7 @@
 // What a recorded data flow shows: results of a step that nothing reads, results of which a part is
 // read, results that an earlier op or each earlier step had already. Where it was recorded, no rule
 // guesses these from sizes (Walk::known).
+#include "analyze/advise/rules/flow/autograd.h"
 #include "analyze/advise/rules/flow/launches.h"
 #include "analyze/advise/rules/flow/part.h"
 #include "analyze/advise/rules/op_facts.h"
@@ -49,7 +50,7 @@ constexpr RemedyCase kBeforeLoop = {
 
 constexpr Interval3 kAllGoes = {0.9, 1, 1};
 constexpr Interval3 kItsHost = {0.1, 0, 0};  // of the host's time in the ops
-constexpr std::string_view kNode = "autograd::engine::evaluate_function: ";
+constexpr double kLeastOfFlow = 0.01;        // smaller ones stay with the other rules
 constexpr std::size_t kMostOpNames = 4, kMostPlaces = 3;
 constexpr double kWorthTaking = 0.97;  // of its time that is left: other rules get the rest
 
@@ -120,6 +121,7 @@ class Flow {
     walk_.know({known && knows_readers(), known, known && !flow_.same_data});
     note();
     for (const FlowWork& work : found_.work) place(work);
+    keep_what_autograd_needs();
     add_gone(gradients_, from_remedy(kReduceRemedy, kGradients),
              "gradients of a step that no op reads", "A");
     add_gone(unread_, from_remedy(kReduceRemedy, kUnreadResults),
@@ -169,6 +171,13 @@ class Flow {
         break;
     }
   }
+  void keep_what_autograd_needs() {
+    for (const FlowWork* work : with_backward_nodes(timeline_, unread_)) std::erase(unread_, work);
+    if (gradients_.empty() || updates_weights(timeline_)) return;
+    gradients_.clear();
+    advice_.notes.emplace_back(
+        "nothing reads some gradients, but no op updates weights: record steps with the optimizer");
+  }
   template <class Look>
   void around(std::uint32_t op, const Look& look) const {
     int seen = 0;
@@ -188,7 +197,7 @@ class Flow {
     std::string_view node, outermost;
     around(number, [&](std::string_view name) {
       outermost = name;
-      if (starts_with(name, kNode)) node = name.substr(kNode.size());
+      if (starts_with(name, kBackwardNode)) node = name.substr(kBackwardNode.size());
     });
     if (!node.empty()) return std::string(node);
     const Op& op = timeline_.ops[number];
@@ -238,7 +247,7 @@ class Flow {
     std::uint32_t op = call < timeline_.calls.size() ? timeline_.calls[call].op : kNone;
     int seen = 0;
     for (; op < timeline_.ops.size() && ++seen < kMostOpsAround; op = timeline_.ops[op].parent)
-      if (starts_with(name_in(timeline_, timeline_.ops[op].name), kNode)) return op;
+      if (starts_with(name_in(timeline_, timeline_.ops[op].name), kBackwardNode)) return op;
     return kNone;
   }
   std::set<std::uint32_t> nodes_of(const Launches& launches) const {
@@ -328,9 +337,19 @@ class Flow {
     name_all(launches, out);
     walk_.take(launches);
   }
+  // Of the device's time, and of the host's where the device waits for it.
+  bool is_worth(const Works& works, const Launches& launches) const {
+    double host = 0;
+    for (const FlowWork* work : works)
+      for (const std::uint32_t op : work->ops)
+        host += static_cast<double>(interval_of(timeline_.ops[op]).length());
+    const double baseline = facts_.unit.baseline_ns.mid;
+    const double idle = baseline > 0 ? std::clamp(1 - facts_.unit.busy_ns / baseline, 0.0, 1.0) : 0;
+    return in_one_unit(facts_, walk_.duration(launches) + idle * host) >= kLeastOfFlow * baseline;
+  }
   void add_gone(const Works& works, Intervention out, const char* what, const char* confidence) {
-    if (works.empty()) return;
     const Launches launches = launches_of(works);
+    if (works.empty() || !is_worth(works, launches)) return;
     remove(works, launches, out);
     show(what, works, launches, out);
     out.assumptions.push_back(
@@ -372,12 +391,12 @@ class Flow {
     return bytes;
   }
   void add_kept(const Works& works, const RemedyCase& words, const char* what) {
-    if (works.empty()) return;
+    const Launches launches = launches_of(works);
+    if (works.empty() || !is_worth(works, launches)) return;
     Intervention out = reuse_result();
     out.title = words.title;
     out.how = split(words.how, '|');
     out.guard = words.guard;
-    const Launches launches = launches_of(works);
     remove(works, launches, out);
     show(what, works, launches, out);
     const bool each_step = &words == &kBeforeLoop;
@@ -412,8 +431,8 @@ class Flow {
       shrink_launches(walk_, work->all(), left * (1 / ns), out);
       works.push_back(work);
     }
-    if (works.empty()) return;
     const Launches launches = launches_of(works);
+    if (works.empty() || !is_worth({}, launches)) return;
     name_all(launches, out);
     show("results of a step that are read in part", works, launches, out);
     out.assumptions.push_back(

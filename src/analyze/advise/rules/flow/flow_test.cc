@@ -92,17 +92,72 @@ TEST(Flow, AnOpHasTheLaunchesOfItsChildren) {
 }
 
 TEST(Flow, GradientsHaveTheirOwnWords) {
-  const Advice advice =
-      advice_of(flow_of({fact(FlowKind::kUnread, "aten::mm", 1, 2)}), [](Program& program, int) {
-        run_op(program, "aten::mm", product(kLayer), 1e5);
-        program.within("autograd::engine::evaluate_function: MmBackward0",
-                       [](Program& inner) { run_op(inner, "aten::mm", product(kLayer), 1e5); });
-      });
+  const auto advice_with = [](const char* update) {
+    const DataFlow flow = flow_of({fact(FlowKind::kUnread, "aten::mm", 1, 2)});
+    return advice_of(flow, [=](Program& program, int) {
+      run_op(program, "aten::mm", product(kLayer), 1e5);
+      program.within("autograd::engine::evaluate_function: MmBackward0",
+                     [](Program& inner) { run_op(inner, "aten::mm", product(kLayer), 1e5); });
+      program.op(update);
+    });
+  };
+  const Advice advice = advice_with("aten::_fused_adamw_");
   const Intervention* one = find(advice, "reduce_problem");
   ASSERT_NE(one, nullptr);
   EXPECT_EQ(one->title, "Leave out the gradients that nothing reads");
   EXPECT_TRUE(says(one, "where they run: 1 MmBackward0"));
   EXPECT_NEAR(one->saved_share.mid, 0.5, 0.03);
+  // A program that measures a backward pass, or steps without the update.
+  const Advice without = advice_with("aten::view");
+  EXPECT_EQ(find(without, "reduce_problem"), nullptr);
+  ASSERT_FALSE(without.notes.empty());
+  EXPECT_NE(without.notes.front().find("record steps with the optimizer"), std::string::npos);
+}
+
+// Powers of a step: the loss, with a node of the backward pass, and `others`. Nothing reads them.
+Advice powers(std::uint32_t others) {
+  std::vector<FlowFact> facts;
+  for (std::uint32_t i = 0; i <= others; ++i)
+    facts.push_back(fact(FlowKind::kUnread, "aten::pow", i, others + 2));
+  return advice_of(flow_of(facts), [=](Program& program, int) {
+    for (std::uint32_t i = 0; i <= others; ++i)
+      run_op(program, "aten::pow", functor("Pow", "n=67108864,inputs=1"), 1e5);
+    program.within("autograd::engine::evaluate_function: PowBackward0", [](Program& inner) {
+      run_op(inner, "aten::pow", functor("Pow", "n=67108864,inputs=1"), 1e5);
+    });
+    run_op(program, "aten::_fused_adamw_", functor("Adam", "n=67108864,inputs=1"), 1e5);
+  });
+}
+
+TEST(Flow, WhatTheBackwardPassNeedsStays) {
+  EXPECT_EQ(find(powers(0), "reduce_problem"), nullptr);
+  EXPECT_EQ(find(powers(1), "reduce_problem"), nullptr);  // one of the two, but which?
+}
+
+TEST(Flow, ForwardOpsWithoutANodeGo) {
+  const DataFlow flow = flow_of({fact(FlowKind::kUnread, "aten::exp", 1, 3)});
+  const Advice advice = advice_of(flow, [](Program& program, int) {
+    for (int i = 0; i < 3; ++i)
+      run_op(program, "aten::exp", functor("Exp", "n=67108864,inputs=1"), 1e5);
+    for (int i = 0; i < 2; ++i)
+      program.within("autograd::engine::evaluate_function: ExpBackward0", [](Program& inner) {
+        run_op(inner, "aten::mul", functor("Mul", "n=67108864,inputs=2"), 1e5);
+      });
+  });
+  ASSERT_NE(find(advice, "reduce_problem"), nullptr);
+  EXPECT_NEAR(share_of(advice, "reduce_problem").mid, 0.2, 0.02);
+}
+
+// The launch of a scalar is no reason to part a chain of other rules.
+TEST(Flow, SmallOnesStayWithTheOtherRules) {
+  const auto chain = [](Program& program, int) {
+    run_op(program, "aten::mul", functor("Mul", "n=67108864,inputs=2"), 3e5);
+    run_op(program, "aten::fill_", functor("Fill", "n=1,inputs=0"), 2'000);
+    run_op(program, "aten::add", functor("Add", "n=67108864,inputs=2"), 3e5);
+  };
+  const Advice advice =
+      advice_of(flow_of({fact(FlowKind::kUnchanged, "aten::fill_", 0, 1)}), chain);
+  EXPECT_EQ(find(advice, "reuse_result"), nullptr);
 }
 
 TEST(Flow, ARepeatedResultIsMadeOnce) {
@@ -135,6 +190,7 @@ TEST(Flow, TheHostsTimeGoesToo) {
         small(inner);
         inner.work(40'000);
       });
+      program.op("aten::_fused_adamw_");
     });
   };
   const Interval3 one = share_of(advice(false), "reduce_problem"),
