@@ -52,7 +52,9 @@ constexpr Interval3 kAllGoes = {0.9, 1, 1};
 constexpr Interval3 kItsHost = {0.1, 0, 0};  // of the host's time in the ops
 constexpr double kLeastOfFlow = 0.01;        // smaller ones stay with the other rules
 constexpr std::size_t kMostOpNames = 4, kMostPlaces = 3;
-constexpr double kWorthTaking = 0.97;  // of its time that is left: other rules get the rest
+// Of an op's time that is left, where a part is computed: more is no change; of less, other rules
+// have nothing to gain.
+constexpr double kMostLeftOver = 0.97, kLittleLeft = 0.5;
 
 // How a result is kept, by an op that makes it or is around it.
 struct Kept {
@@ -172,7 +174,9 @@ class Flow {
     }
   }
   void keep_what_autograd_needs() {
-    for (const FlowWork* work : with_backward_nodes(timeline_, unread_)) std::erase(unread_, work);
+    const Works needed = with_backward_nodes(timeline_, unread_);
+    const std::set<const FlowWork*> stay(needed.begin(), needed.end());
+    std::erase_if(unread_, [&](const FlowWork* work) { return stay.contains(work); });
     if (gradients_.empty() || updates_weights(timeline_)) return;
     gradients_.clear();
     advice_.notes.emplace_back(
@@ -416,7 +420,7 @@ class Flow {
   }
 
   void add_parts(PartOf part, const Works& all) {
-    Works works;
+    Works works, little;  // of which little is left
     Intervention out = from_remedy(kReduceRemedy, case_of(part));
     for (const FlowWork* work : all) {
       Interval3 left;
@@ -427,9 +431,10 @@ class Flow {
         left = left + left_of(walk_, *work->fact, group) * length;
         ns += length;
       }
-      if (ns <= 0 || left.mid > kWorthTaking * ns) continue;
+      if (ns <= 0 || left.mid > kMostLeftOver * ns) continue;
       shrink_launches(walk_, work->all(), left * (1 / ns), out);
       works.push_back(work);
+      if (left.mid <= kLittleLeft * ns) little.push_back(work);
     }
     const Launches launches = launches_of(works);
     if (works.empty() || !is_worth({}, launches)) return;
@@ -438,7 +443,7 @@ class Flow {
     out.assumptions.push_back(
         fmt::format("other steps read no more than the {} recorded ones", flow_.steps));
     out.confidence = sure_of(part);
-    walk_.take(launches);
+    walk_.take(launches_of(little));
     advice_.interventions.push_back(std::move(out));
   }
 

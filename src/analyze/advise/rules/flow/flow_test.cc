@@ -240,8 +240,8 @@ TEST(Flow, AProductShrinksToThePartThatIsRead) {
   const Intervention* one = find(few, "reduce_problem");
   ASSERT_NE(one, nullptr);
   EXPECT_EQ(one->title, "Compute only the part of the result that is read");
-  // The second operand is still read: 262 MB at 0.7 of the bandwidth take 78 us.
-  EXPECT_NEAR(one->saved_share.mid, (3.0 - 0.078) / 4, 0.01);
+  // One operand is still read, 67 or 262 MB: at 0.7 of the bandwidth 49 us in the mean.
+  EXPECT_NEAR(one->saved_share.mid, (3.0 - 0.049) / 4, 0.005);
   EXPECT_GT(one->saved_share.low, 0.6);
   EXPECT_EQ(one->confidence, "B");
   EXPECT_TRUE(says(one, "most by aten::argmax"));
@@ -329,6 +329,32 @@ TEST(Flow, WithTheSameDataItIsNotKnownWhatNoStepChanges) {
   EXPECT_NE(find(same, "reuse_result"), nullptr);
   ASSERT_FALSE(same.notes.empty());
   EXPECT_NE(same.notes.front().find("from the same data"), std::string::npos);
+}
+
+// Files are foreign: ops that go in circles, ordinals beyond the count, calls without an op.
+TEST(Flow, AnyTimelineGivesSavingsWithinTheStep) {
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    Random random(seed);
+    Profile profile = random_timeline(random, 1'000);
+    Timeline& timeline = profile.timeline;
+    const auto below = [&](std::size_t n) { return static_cast<std::uint32_t>(random.below(n)); };
+    if (!timeline.ops.empty()) {
+      for (Call& call : timeline.calls)
+        if (below(4) > 0) call.op = below(timeline.ops.size());
+      for (Op& op : timeline.ops)
+        if (below(2) > 0) op.parent = below(timeline.ops.size());
+    }
+    profile.data_flow = flow_of({});
+    for (int i = 0; i < 8; ++i)
+      profile.data_flow.facts.push_back(fact(static_cast<FlowKind>(below(4)), "aten::x", below(5),
+                                             1 + below(4), 0.01 * (1 + below(98)), "aten::y"));
+    const Advice advice = advise(profile, analyze_timeline(profile));
+    for (const Intervention& one : advice.interventions) {
+      EXPECT_LE(one.saved_share.high, 1) << seed;
+      EXPECT_LE(one.saved_share.low, one.saved_share.high) << seed;
+      EXPECT_FALSE(one.evidence.empty()) << seed;
+    }
+  }
 }
 
 TEST(Flow, StepsThatNoRangeMarksHaveNoPlaces) {

@@ -97,9 +97,10 @@ Interval3 product_left(const Walk& walk, const FlowFact& fact, std::uint32_t lau
   const double left = size * product.batch * product.m * product.depth,
                right = size * product.batch * product.depth * product.columns,
                out = share * product.written;
-  // A diagonal reads both operands; rows and columns read one of them in part.
+  // A diagonal reads both operands; rows and columns read one of them in part, and which it is was
+  // not recorded.
   const double rows = share * left + right, columns = left + share * right;
-  const Interval3 bytes = {left + right + out, std::max(rows, columns) + out,
+  const Interval3 bytes = {left + right + out, 0.5 * (rows + columns) + out,
                            std::min(rows, columns) + out};
   return each_scenario([&](const auto& of) {
     const double after =
