@@ -119,7 +119,7 @@ class Flow {
   void run() {
     if (!flow_.recorded()) return;
     found_ = find_flow(walk_);
-    const bool known = found_.fits();
+    const bool known = found_.tells_all();
     walk_.know({known && knows_readers(), known, known && !flow_.same_data});
     note();
     for (const FlowWork& work : found_.work) place(work);
@@ -136,7 +136,7 @@ class Flow {
  private:
   using Works = std::vector<const FlowWork*>;
 
-  // A trace of kernels that no op launches, as compiled ones, has no facts of reading.
+  // Where memory is read that no op wrote, the data flow has no facts of reading.
   bool knows_readers() const {
     return std::any_of(flow_.facts.begin(), flow_.facts.end(), [](const FlowFact& fact) {
       return fact.kind == FlowKind::kUnread || fact.kind == FlowKind::kPartlyRead;

@@ -288,6 +288,16 @@ TEST(Flow, WhatWasRecordedIsNotGuessed) {
   // The products were seen, and none repeats another.
   EXPECT_EQ(find(alike_products(flow_of({})), "reuse_result"), nullptr);
   EXPECT_EQ(find(alike_products(flow_of({}, true)), "reuse_result"), nullptr);
+  // A kernel that no op launches reads and writes unseen.
+  Program compiled;
+  compiled.steps(kSteps, [](Program& program) {
+    for (int i = 0; i < 4; ++i) {
+      program.kernel(product("M=65536,N=512,K=1024"), 60'000);
+      run_op(program, "aten::exp", functor("Exp", "n=33554432,inputs=1", "bf16"), 20'000);
+    }
+  });
+  compiled.builder().profile.data_flow = flow_of({});
+  EXPECT_NE(find(compiled.advice(), "reuse_result"), nullptr);
   // A data flow of another program says nothing of this one.
   EXPECT_NE(
       find(alike_products(flow_of({fact(FlowKind::kUnread, "aten::mm", 1, 3)})), "reuse_result"),

@@ -114,6 +114,10 @@ class Finder {
     return out;
   }
   void find_launches() {
+    for (const Activity& one : timeline_.activities)
+      if (one.kind == ActivityKind::kKernel &&
+          (one.call >= timeline_.calls.size() || timeline_.calls[one.call].op == kNone))
+        ++out_.without_op;
     if (of_op_.empty()) return;
     std::unordered_map<std::uint32_t, std::size_t> place;  // of an op, in its fact's groups
     std::vector<std::uint32_t> ops;

@@ -26,8 +26,9 @@ struct FlowFound {
   std::vector<FlowWork> work;  // of the facts whose ops are in the timeline
   std::size_t missing = 0;     // facts whose ops are in none of its steps
   std::size_t steps = 0;       // of the timeline, in all processes
-  // The data flow is of a program like the recorded one.
-  bool fits() const { return steps > 0 && missing <= work.size(); }
+  std::size_t without_op = 0;  // kernels: what they read and write was not recorded
+  // The data flow is of a program like the recorded one, and of all of it.
+  bool tells_all() const { return steps > 0 && missing <= work.size() && without_op == 0; }
 };
 FlowFound find_flow(const Walk& walk);
 
