@@ -41,6 +41,7 @@ constexpr RemedyCase kUnreadResults = {
 constexpr RemedyCase kInStep = {
     "Compute the repeated result once", "hours",
     "keep the first result and pass it on to where it is computed again|"
+    "PyTorch: where only one of them needs gradients, keep that one, and detach() it for the other|"
     "PyTorch: torch.compile removes equal expressions within one graph",
     "a result that is changed in place must not be shared"};
 constexpr RemedyCase kBeforeLoop = {

@@ -91,6 +91,20 @@ TEST(Flow, AnOpHasTheLaunchesOfItsChildren) {
   EXPECT_TRUE(says(find(advice, "reduce_problem"), "1 op, 2 launches a step"));
 }
 
+TEST(Flow, TheProgramsRangeSaysWhere) {
+  Program program;
+  program.steps(kSteps, [](Program& inner) {
+    const std::int64_t begin = inner.host_now();
+    products(inner, 0);
+    inner.builder().range(RangeKind::kUser, "auxiliary head", begin, inner.host_now() - begin);
+    products(inner, 0);
+  });
+  program.builder().profile.data_flow = flow_of(
+      {fact(FlowKind::kUnread, "aten::mm", 2, 6), fact(FlowKind::kUnread, "aten::mm", 5, 6)});
+  const Advice advice = program.advice();
+  EXPECT_TRUE(says(find(advice, "reduce_problem"), "where they run: 1 aten::mm, 1 auxiliary head"));
+}
+
 TEST(Flow, GradientsHaveTheirOwnWords) {
   const auto advice_with = [](const char* update) {
     const DataFlow flow = flow_of({fact(FlowKind::kUnread, "aten::mm", 1, 2)});
