@@ -193,17 +193,21 @@ IntervalCoverage::Source source_of(const std::vector<Record>& records, std::size
 
 }  // namespace
 
-Steps find_steps(const Profile& profile, const DeviceWork& work, std::uint32_t process,
-                 const std::vector<std::uint32_t>& name_numbers) {
-  const Timeline& timeline = profile.timeline;
+Steps host_steps(const Timeline& timeline, std::uint32_t process) {
   Steps out;
   out.from = "ranges";
   out.steps = marked_steps(timeline, process);
-  if (out.steps.empty()) {
-    const NamedSteps named = named_ranges(timeline, process);
-    out.from = named.marks ? "marks" : "user ranges";
-    out.steps = named.marks ? between_marks(named.ranges) : named.ranges;
-  }
+  if (!out.steps.empty()) return out;
+  const NamedSteps named = named_ranges(timeline, process);
+  out.from = named.marks ? "marks" : "user ranges";
+  out.steps = named.marks ? between_marks(named.ranges) : named.ranges;
+  return out;
+}
+
+Steps find_steps(const Profile& profile, const DeviceWork& work, std::uint32_t process,
+                 const std::vector<std::uint32_t>& name_numbers) {
+  const Timeline& timeline = profile.timeline;
+  Steps out = host_steps(timeline, process);
   if (!out.steps.empty()) {
     extend_to_device(timeline, work, out);
     return out;

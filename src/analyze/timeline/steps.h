@@ -23,6 +23,9 @@ struct Steps {
   std::size_t launches = 0;  // of a guessed step, TimelineAnalysis::guess
   double kernel_share = 0;
 };
+// The steps that ranges of the host mark, as the host has them: not extended to the device. Empty
+// where none do.
+Steps host_steps(const Timeline& timeline, std::uint32_t process);
 // `name_numbers`: number_names(profile).
 Steps find_steps(const Profile& profile, const DeviceWork& work, std::uint32_t process,
                  const std::vector<std::uint32_t>& name_numbers);

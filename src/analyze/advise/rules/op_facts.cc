@@ -8,11 +8,6 @@
 #include <algorithm>
 
 namespace purlin::analyze {
-namespace {
-
-constexpr int kMostOpsAround = 64;  // records of other tools may go in circles
-
-}  // namespace
 
 bool named_in(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();

@@ -12,6 +12,8 @@
 
 namespace purlin::analyze {
 
+inline constexpr int kMostOpsAround = 64;  // records of other tools may go in circles
+
 bool named_in(std::span<const std::string_view> names, std::string_view name);
 // Whether two launches are of one op: the parts of a split product.
 bool same_op(const Timeline& timeline, const Activity& a, const Activity& b);

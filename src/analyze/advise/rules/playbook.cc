@@ -4,18 +4,21 @@
 namespace purlin::analyze {
 
 std::span<const Rule* const> playbook() {
-  // What goes as a whole comes before what would be done to a part of it.
+  // What was recorded comes before what sizes suggest, and what goes as a whole before what would
+  // be done to a part of it.
   static constexpr const Rule* kRules[] = {
-      &kAttentionRule, &kMaskedRule,  &kUnneededRule,   &kTableRule,         &kDropoutRule,
-      &kOptimizerRule, &kByHandRule,  &kOrderRule,      &kOperandRule,       &kDiscardedRule,
-      &kSolveRule,     &kByIndexRule, &kWindowsRule,    &kSmallMatricesRule, &kDecompositionsRule,
-      &kDoneRule,      &kPatchesRule, &kRecomputeRule,  &kBroadcastRule,     &kReduceRule,
-      &kLongKeysRule,  &kSpectraRule, &kReuseRule,      &kBatchRule,         &kCastRule,
-      &kAgainRule,     &kFreshRule,   &kEpilogueRule,   &kPooledRule,        &kFusionRule,
-      &kLayoutRule,    &kAlignRule,   &kGatherRule,     &kGridRule,          &kQuantizeRule,
-      &kDoubleRule,    &kShortenRule, &kAllocationRule, &kRoundTripRule,     &kPersistentRule,
-      &kCounterRule,   &kCompileRule, &kAtomicsRule,    &kPassesRule,        &kOwnRule,
-      &kGrowingRule};
+      &kFlowRule,       &kAttentionRule, &kMaskedRule,        &kUnneededRule,
+      &kTableRule,      &kDropoutRule,   &kOptimizerRule,     &kByHandRule,
+      &kOrderRule,      &kOperandRule,   &kDiscardedRule,     &kSolveRule,
+      &kByIndexRule,    &kWindowsRule,   &kSmallMatricesRule, &kDecompositionsRule,
+      &kDoneRule,       &kPatchesRule,   &kRecomputeRule,     &kBroadcastRule,
+      &kReduceRule,     &kLongKeysRule,  &kSpectraRule,       &kReuseRule,
+      &kBatchRule,      &kCastRule,      &kAgainRule,         &kFreshRule,
+      &kEpilogueRule,   &kPooledRule,    &kFusionRule,        &kLayoutRule,
+      &kAlignRule,      &kGatherRule,    &kGridRule,          &kQuantizeRule,
+      &kDoubleRule,     &kShortenRule,   &kAllocationRule,    &kRoundTripRule,
+      &kPersistentRule, &kCounterRule,   &kCompileRule,       &kAtomicsRule,
+      &kPassesRule,     &kOwnRule,       &kGrowingRule};
   return kRules;
 }
 

@@ -28,6 +28,6 @@ extern const Rule kAttentionRule, kOptimizerRule, kRecomputeRule, kReduceRule, k
     kBroadcastRule, kSpectraRule, kPooledRule, kByHandRule, kAgainRule, kOrderRule, kSolveRule,
     kByIndexRule, kDiscardedRule, kPassesRule, kOwnRule, kOperandRule, kGrowingRule, kMaskedRule,
     kUnneededRule, kWindowsRule, kSmallMatricesRule, kDoneRule, kPatchesRule, kLongKeysRule,
-    kDecompositionsRule, kFreshRule;
+    kDecompositionsRule, kFreshRule, kFlowRule;
 
 }  // namespace purlin::analyze

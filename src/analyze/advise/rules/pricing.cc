@@ -205,6 +205,21 @@ void remove_launches(const Walk& walk, const Launches& work, Interval3 gone, Int
   out.change.edits.emplace_back(edit::Remove{Affected::of(work), gone});
 }
 
+void shrink_launches(const Walk& walk, const Launches& work, Interval3 factor, Intervention& out) {
+  const Facts& facts = walk.facts();
+  double ns = 0, exposed_ns = 0;
+  for (const std::uint32_t activity : work) {
+    const Activity& one = walk.at(activity);
+    const double length = walk.duration(activity);
+    ns += length;
+    exposed_ns +=
+        length * (one.kind == ActivityKind::kKernel ? facts.exposure.share[one.row] : 1.0);
+  }
+  const Interval3 saved = {(1 - factor.low) * ns, (1 - factor.mid) * ns, (1 - factor.high) * ns};
+  out.saved_ns = out.saved_ns + of_launches(facts, saved, ns, exposed_ns);
+  out.change.edits.emplace_back(edit::Scale{Affected::of(work), factor});
+}
+
 void scale_row(const Facts& facts, std::size_t row, Interval3 factor, Intervention& out,
                double least) {
   const double t = facts.rows.kernels[row].duration.total_ns();

@@ -51,6 +51,8 @@ void scale_host(const Facts& facts, Interval3 factor, std::span<const Interval> 
                 Change& change);
 // Some launches, the host's part included, go: the share `gone` of each.
 void remove_launches(const Walk& walk, const Launches& work, Interval3 gone, Intervention& out);
+// Some launches take `factor` of their time; the host's part stays.
+void shrink_launches(const Walk& walk, const Launches& work, Interval3 factor, Intervention& out);
 // The launches of some report rows take `factor` of their time; `least` as edit::Scale has it.
 void scale_row(const Facts& facts, std::size_t row, Interval3 factor, Intervention& out,
                double least = 0);

@@ -34,6 +34,13 @@ std::string_view name_in(const Timeline& timeline, std::uint32_t name);
 // A memcpy from the device to itself.
 bool within_device(const Profile& profile, const Activity& activity);
 
+// What a recorded data flow shows for all ops of a step: rules do not guess it from sizes.
+struct KnownFlow {
+  bool reads = false;      // what is read of a result
+  bool repeats = false;    // which results of a step an earlier op of it has made
+  bool unchanged = false;  // what no step changes
+};
+
 class Walk {
  public:
   explicit Walk(const Facts& facts);
@@ -46,6 +53,8 @@ class Walk {
   const KernelStat& stat(std::uint32_t activity) const;
   bool taken(std::uint32_t activity) const { return taken_[activity]; }
   void take(std::span<const std::uint32_t> activities);
+  const KnownFlow& known() const { return known_; }
+  void know(KnownFlow known) { known_ = known; }
   bool trains() const { return trains_; }  // the program runs a backward pass or an optimizer
   // Index of the step that holds it; -1 outside of all.
   int step_of(const Activity& activity) const;
@@ -65,6 +74,7 @@ class Walk {
   std::vector<Launches> runs_;
   std::vector<bool> taken_;
   bool trains_ = false;
+  KnownFlow known_;
   mutable std::size_t looks_ = 0;
 };
 

@@ -32,6 +32,7 @@ class Again {
   Again(Walk& walk, Advice& advice) : walk_(walk), advice_(advice), trains_(walk.trains()) {}
 
   void run() {
+    if (walk_.known().unchanged) return;
     for (const Launches& run : walk_.runs()) {
       constants(run);
       if (!trains_) prepared(run);

@@ -39,6 +39,8 @@ class Casts {
   Casts(Walk& walk, Advice& advice) : walk_(walk), advice_(advice) {}
 
   void run() {
+    // Outside of training, weights that a step casts are known to be the same in each.
+    if (walk_.known().unchanged && !walk_.trains()) return;
     for (const Launches& run : walk_.runs())
       for (std::size_t i = 0; i < run.size(); ++i)
         if (narrows(run[i]) && weights_of_next(run, i)) work_.push_back(run[i]);

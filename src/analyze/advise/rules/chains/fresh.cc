@@ -32,7 +32,7 @@ class FreshChains {
       : walk_(walk), facts_(walk.facts()), advice_(advice), chains_(walk) {}
 
   void run() {
-    if (facts_.unit.kind != "step") return;
+    if (facts_.unit.kind != "step" || walk_.known().repeats) return;
     for (const Launches& run : walk_.runs())
       for (const std::uint32_t one : run) note_written(one);
     convert();

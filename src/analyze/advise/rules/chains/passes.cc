@@ -31,7 +31,7 @@ class Passes {
       : walk_(walk), timeline_(walk.facts().profile->timeline), advice_(advice) {}
 
   void run() {
-    if (!walk_.trains() || walk_.facts().unit.kind != "step") return;
+    if (!walk_.trains() || walk_.facts().unit.kind != "step" || walk_.known().repeats) return;
     std::map<int, Step> steps;
     for (const Launches& run : walk_.runs())
       for (const std::uint32_t one : run) place(one, steps[walk_.step_of(walk_.at(one))]);

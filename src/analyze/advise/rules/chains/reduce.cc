@@ -386,7 +386,8 @@ class Reduce {
 
 }  // namespace
 
-const Rule kReduceRule = {{&kReduceRemedy, 1},
-                          [](Walk& walk, Advice& advice) { Reduce(walk, advice).run(); }};
+const Rule kReduceRule = {{&kReduceRemedy, 1}, [](Walk& walk, Advice& advice) {
+                            if (!walk.known().reads) Reduce(walk, advice).run();
+                          }};
 
 }  // namespace purlin::analyze

@@ -54,15 +54,10 @@ class Reuse {
   Reuse(Walk& walk, Advice& advice) : walk_(walk), advice_(advice) {}
 
   void run() {
-    for (const Launches& run : walk_.runs()) constants(run);
-    for (const auto& [rows, found] : constants_) add_table(found);
-    for (const Launches& run : walk_.runs()) {
-      for (std::size_t i = 0; i < run.size(); ++i) table(run, i);
-      products(run);
-      if (walk_.trains()) continue;
-      bursts(run);  // gradients of layers follow one another
-      for (const std::uint32_t one : run) weights(one);
-    }
+    if (!walk_.known().repeats) guess_repeated();
+    if (!walk_.trains() && !walk_.known().unchanged)
+      for (const Launches& run : walk_.runs())
+        for (const std::uint32_t one : run) weights(one);
     if (!weights_.empty()) add_weights();
     for (const auto& [key, found] : tables_) add_table(found);
     for (const auto& [row, found] : products_) add_product(row, found);
@@ -74,6 +69,16 @@ class Reuse {
     std::map<int, std::size_t> in_step;  // how often, by step
     Launches work;
   };
+
+  void guess_repeated() {
+    for (const Launches& run : walk_.runs()) constants(run);
+    for (const auto& [rows, found] : constants_) add_table(found);
+    for (const Launches& run : walk_.runs()) {
+      for (std::size_t i = 0; i < run.size(); ++i) table(run, i);
+      products(run);
+      if (!walk_.trains()) bursts(run);  // gradients of layers follow one another
+    }
+  }
 
   // What follows from positions alone: kernels that read only what aten::arange has led to, up to
   // a look-up of a table by the result.

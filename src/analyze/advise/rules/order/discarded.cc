@@ -86,7 +86,7 @@ class Discarded {
       for (std::size_t i = 0; i < run.size(); ++i) {
         chosen(run, i);
         summed(run, i);
-        if (!trains_) cut(run, i);
+        if (!trains_ && !walk_.known().reads) cut(run, i);
       }
     add_chosen(sure_, kOrderGone, "B");
     add_chosen(perhaps_, kMayBeNeeded, "C");

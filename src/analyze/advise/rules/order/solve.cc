@@ -98,6 +98,7 @@ class FactorOnce {
     const bool differ = std::any_of(ops.begin(), ops.end(), [&](const auto& one) {
       return one.first->name != ops.front().first->name;
     });
+    if (!differ && walk_.known().repeats) return;  // one op of one matrix would be known
     for (std::size_t i = 1; i < ops.size(); ++i)
       spare_.insert(spare_.end(), ops[i].second.begin(), ops[i].second.end());
     differ_ = differ_ && differ;

@@ -65,7 +65,7 @@ class Unneeded {
   Unneeded(Walk& walk, Advice& advice) : walk_(walk), facts_(walk.facts()), advice_(advice) {}
 
   void run() {
-    if (!walk_.trains()) return;
+    if (!walk_.trains() || walk_.known().reads) return;
     for (const Launches& run : walk_.runs())
       for (const std::uint32_t launch : run)
         if (const Op* op = outermost_op(timeline(), walk_.at(launch), kUpdates);

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyze/advise/rules/flow/launches.h"
+
+#include "analyze/advise/rules/op_facts.h"
+#include "analyze/timeline/steps.h"
+
+#include <algorithm>
+#include <string_view>
+#include <unordered_map>
+
+namespace purlin::analyze {
+namespace {
+
+// The lesser goes first: what is left out need not be made once, nor in part.
+int order_of(FlowKind kind) {
+  switch (kind) {
+    case FlowKind::kUnread:
+      return 0;
+    case FlowKind::kUnchanged:
+      return 1;
+    case FlowKind::kRepeated:
+      return 2;
+    case FlowKind::kPartlyRead:
+      return 3;
+  }
+  return 3;
+}
+
+class Finder {
+ public:
+  explicit Finder(const Walk& walk)
+      : walk_(walk),
+        profile_(*walk.facts().profile),
+        timeline_(profile_.timeline),
+        facts_(profile_.data_flow.facts),
+        found_(facts_.size()),
+        work_(facts_.size()) {}
+
+  FlowFound run() {
+    index_facts();
+    for (std::uint32_t process = 0; process < profile_.processes.size(); ++process) {
+      reading_.push_back({host_steps(timeline_, process).steps, 0, {}});
+      out_.steps += reading_.back().steps.size();
+    }
+    find_ops();
+    find_launches();
+    for (std::size_t i = 0; i < work_.size(); ++i) {
+      if (!work_[i].ops.empty())
+        out_.work.push_back(std::move(work_[i]));
+      else if (!found_[i])
+        ++out_.missing;
+    }
+    return std::move(out_);
+  }
+
+ private:
+  void index_facts() {
+    std::unordered_map<std::string_view, std::uint32_t> numbers;
+    for (const FlowFact& fact : facts_) numbers.try_emplace(fact.op, kNone);
+    for (std::uint32_t i = 0; i < timeline_.names.size(); ++i)
+      if (const auto name = numbers.find(timeline_.names[i]); name != numbers.end())
+        name->second = i;
+    for (std::uint32_t i = 0; i < facts_.size(); ++i)
+      if (const std::uint32_t name = numbers[facts_[i].op]; name != kNone)
+        by_name_[name].push_back(i);
+  }
+
+  // Ops are in order of start, and the steps of a process too.
+  struct Reading {
+    std::vector<Step> steps;
+    std::size_t step = 0;
+    std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> ops;  // of the step, by name
+  };
+  void find_ops() {
+    if (out_.steps == 0 || by_name_.empty()) return;
+    for (std::uint32_t i = 0; i < timeline_.ops.size(); ++i) {
+      const Op& op = timeline_.ops[i];
+      if (op.process >= reading_.size() || !by_name_.contains(op.name)) continue;
+      Reading& now = reading_[op.process];
+      while (now.step < now.steps.size() && now.steps[now.step].window.end <= begin_of(op)) {
+        close(now);
+        ++now.step;
+      }
+      if (now.step < now.steps.size() && begin_of(op) >= now.steps[now.step].window.begin)
+        now.ops[op.name].push_back(i);
+    }
+    for (Reading& now : reading_) close(now);
+  }
+  void close(Reading& now) {
+    for (const auto& [name, list] : now.ops) match(by_name_.at(name), list);
+    now.ops.clear();
+  }
+  void match(const std::vector<std::uint32_t>& facts, const std::vector<std::uint32_t>& ops) {
+    for (const std::uint32_t fact : facts) {
+      if (facts_[fact].count != ops.size() || facts_[fact].ordinal >= ops.size()) continue;
+      const auto [known, added] = of_op_.try_emplace(ops[facts_[fact].ordinal], fact);
+      found_[fact] = true;
+      if (facts_[fact].kind == FlowKind::kRepeated && facts_[fact].earlier < ops.size())
+        work_[fact].earlier = ops[facts_[fact].earlier];
+      if (order_of(facts_[fact].kind) < order_of(facts_[known->second].kind)) known->second = fact;
+    }
+  }
+
+  // Of the ops around a call, the fact that saves most; the innermost of equal ones.
+  std::uint32_t op_of_fact(std::uint32_t op) const {
+    std::uint32_t out = kNone;
+    int least = order_of(FlowKind::kPartlyRead) + 1, seen = 0;
+    for (; op < timeline_.ops.size() && ++seen < kMostOpsAround; op = timeline_.ops[op].parent) {
+      const auto fact = of_op_.find(op);
+      if (fact == of_op_.end() || order_of(facts_[fact->second].kind) >= least) continue;
+      least = order_of(facts_[fact->second].kind);
+      out = op;
+    }
+    return out;
+  }
+  void find_launches() {
+    for (const Activity& one : timeline_.activities)
+      if (one.kind == ActivityKind::kKernel &&
+          (one.call >= timeline_.calls.size() || timeline_.calls[one.call].op == kNone))
+        ++out_.without_op;
+    if (of_op_.empty()) return;
+    std::unordered_map<std::uint32_t, std::size_t> place;  // of an op, in its fact's groups
+    std::vector<std::uint32_t> ops;
+    for (const auto& [op, fact] : of_op_) ops.push_back(op);
+    std::sort(ops.begin(), ops.end());
+    for (const std::uint32_t op : ops) {
+      FlowWork& work = work_[of_op_.at(op)];
+      work.fact = &facts_[of_op_.at(op)];
+      place[op] = work.ops.size();
+      work.ops.push_back(op);
+      work.groups.emplace_back();
+    }
+    for (std::uint32_t i = 0; i < timeline_.activities.size(); ++i) {
+      const Activity& one = timeline_.activities[i];
+      if (one.call >= timeline_.calls.size() || walk_.taken(i)) continue;
+      const std::uint32_t op = op_of_fact(timeline_.calls[one.call].op);
+      if (op != kNone) work_[of_op_.at(op)].groups[place.at(op)].push_back(i);
+    }
+  }
+
+  const Walk& walk_;
+  const Profile& profile_;
+  const Timeline& timeline_;
+  const std::vector<FlowFact>& facts_;
+  std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> by_name_;  // facts
+  std::unordered_map<std::uint32_t, std::uint32_t> of_op_;                 // fact
+  std::vector<bool> found_;                                                // by fact
+  std::vector<Reading> reading_;                                           // by process
+  std::vector<FlowWork> work_;                                             // by fact
+  FlowFound out_;
+};
+
+}  // namespace
+
+Launches FlowWork::all() const {
+  Launches out;
+  for (const Launches& group : groups) out.insert(out.end(), group.begin(), group.end());
+  return out;
+}
+
+FlowFound find_flow(const Walk& walk) { return Finder(walk).run(); }
+
+}  // namespace purlin::analyze
