@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// DataFlow: which results of a step nobody reads, reads in part, or computes again. PyTorch's
+// DataFlow: which results of a step are not read, are read in part, or come again. PyTorch's
 // execution trace records it (docs/design/data-flow.md). A plain value; not thread-safe.
 #pragma once
 
