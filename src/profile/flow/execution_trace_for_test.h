@@ -47,6 +47,7 @@ class TraceText {
     begin("ProfilerStep#" + std::to_string(++steps_));
   }
   // `schema` without the name.
+  void sequence(int number) { sequence_ = number; }  // of autograd, for the next nodes
   int op(const std::string& name, const std::string& schema, const std::vector<TensorText>& inputs,
          const std::vector<TensorText>& outputs, const std::vector<Json>& literals = {}) {
     return node(name, name + schema, inputs, outputs, 0, literals);
@@ -135,13 +136,14 @@ class TraceText {
                       {"inputs", side(inputs, literals)},
                       {"outputs", side(outputs, {})},
                       {"attrs", Json::array({attribute("tid", thread_), attribute("scope", scope),
+                                             attribute("seq_id", sequence_), attribute("fw_tid", 1),
                                              attribute("op_schema", schema)})}}));
     return id;
   }
 
   std::vector<Json> nodes_;
   std::vector<int> stack_;
-  int last_ = 0, steps_ = 0, thread_ = 1, copies_ = 0;
+  int last_ = 0, steps_ = 0, thread_ = 1, copies_ = 0, sequence_ = -1;
   static constexpr int root_ = 0;
 };
 

@@ -29,8 +29,8 @@ class Facts {
         units_(find_units(trace)),
         numbers_(number_values(trace, units_, steps_)) {}
 
-  DataFlow find() {
-    if (steps_.size() < 2) return {};
+  FoundFlow find() {
+    if (steps_.size() < 2 || units_.hidden) return {{}, steps_.size() >= 2};
     // Two whole steps later tell more than one: what a variable holds until the next step is given
     // back in it, and its address comes again in the one after.
     judged_ = steps_[steps_.size() > 2 ? steps_.size() - 3 : 0];
@@ -45,7 +45,7 @@ class Facts {
                      [](const FlowFact& a, const FlowFact& b) {
                        return std::tie(a.op, a.ordinal) < std::tie(b.op, b.ordinal);
                      });
-    return std::move(out_);
+    return {std::move(out_), false};
   }
 
  private:
@@ -87,10 +87,8 @@ class Facts {
     out_.facts.push_back(std::move(fact));
   }
 
-  // Something that was not recorded may read, and then nothing is known.
   void add_use() {
     matters_.assign(last_ - first_, true);
-    if (units_.unseen) return;
     const StepUse use = find_use(trace_, units_, judged_);
     const bool any = std::any_of(use.units.begin(), use.units.end(),
                                  [](const UnitUse& unit) { return unit.matters; });
@@ -183,6 +181,6 @@ class Facts {
 
 }  // namespace
 
-DataFlow find_data_flow(const ExecutionTrace& trace) { return Facts(trace).find(); }
+FoundFlow find_data_flow(const ExecutionTrace& trace) { return Facts(trace).find(); }
 
 }  // namespace purlin::profile::flow

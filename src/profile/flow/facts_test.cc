@@ -130,8 +130,25 @@ TEST(FlowFacts, WhatACompiledKernelReadsIsRead) {
             "");
 }
 
+// Such a function may launch kernels that leave no node.
+TEST(FlowFacts, WhatAFunctionOfPythonsAutogradGetsIsRead) {
+  const auto program = [](const char* name, int scope) {
+    return [=](TraceText& trace, int) {
+      input(trace, kX);
+      trace.unary("exp", kX, kA);
+      trace.begin(name, scope, {kA});
+      trace.unary("sin", kX, kB);
+      trace.end();
+      trace.to_host(kX);
+    };
+  };
+  EXPECT_EQ(unread(program("MyFunction", 0)), "sin:0");
+  EXPECT_EQ(unread(program("MyFunctionBackward", 1)), "sin:0");
+  EXPECT_EQ(unread(program("MulBackward0", 1)), "exp:0 sin:0");
+}
+
 // A kernel that PyTorch does not launch leaves no node: what it writes is read without a value.
-TEST(FlowFacts, ReadsOfMemoryThatNoOpWroteLeaveUseUnknown) {
+TEST(FlowFacts, MemoryThatNoOpWroteMakesTheDataFlowUnknown) {
   const auto program = [](bool by_hand) {
     return [by_hand](TraceText& trace, int) {
       input(trace, kX);
@@ -142,8 +159,15 @@ TEST(FlowFacts, ReadsOfMemoryThatNoOpWroteLeaveUseUnknown) {
       trace.to_host(kC);
     };
   };
-  EXPECT_EQ(unread(program(true)), "");
   EXPECT_EQ(unread(program(false)), "exp:0");
+  TraceText trace;
+  for (int i = 0; i < 3; ++i) {
+    trace.step();
+    program(true)(trace, i);
+  }
+  const Result<DataFlow> found = data_flow_of(trace.text());
+  ASSERT_FALSE(found.is_ok());
+  EXPECT_EQ(found.status().code(), Code::kUnavailable);
 }
 
 TEST(FlowFacts, APartialWriteKeepsTheRest) {
@@ -209,6 +233,32 @@ TEST(FlowFacts, AGradientThatNoOptimizerReadsIsUnread) {
               steals ? "sin:0" : "add_:1 sin:0")
         << steals;
   }
+}
+
+// A loss: autograd needs its op, for the gradient, though the step does not read its value.
+TEST(FlowFacts, AnOpThatTheBackwardPassDifferentiatesIsNeeded) {
+  const auto program = [](bool same_number, bool reads_gradient) {
+    return [=](TraceText& trace, int step) {
+      input(trace, kX);
+      trace.sequence(10 * step);
+      trace.unary("sin", kX, kB);  // not differentiated: the next op takes the number
+      trace.unary("mean", kX, tensor(30, {}));
+      trace.sequence(10 * step + (same_number ? 0 : 1));
+      trace.thread(2);
+      trace.begin("autograd::engine::evaluate_function: MeanBackward0", 0);
+      trace.begin("MeanBackward0", 1, {kX});
+      trace.sequence(-1);
+      trace.unary("exp", kX, kA);
+      trace.thread(3);
+      if (reads_gradient) trace.to_host(kA);
+      trace.unary("cos", kX, kC);
+      trace.to_host(kC);
+      trace.thread(1);
+    };
+  };
+  EXPECT_EQ(unread(program(true, true)), "sin:0");
+  EXPECT_EQ(unread(program(false, true)), "mean:0 sin:0");
+  EXPECT_EQ(unread(program(true, false)), "exp:0 mean:0 sin:0");
 }
 
 // Gradients of several steps are added up before the optimizer runs.

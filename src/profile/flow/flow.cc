@@ -2,21 +2,39 @@
 #include "profile/flow/flow.h"
 
 #include "base/files.h"
+#include "base/text.h"
 #include "profile/flow/facts.h"
 #include "profile/flow/trace_reader.h"
 #include "profile/import/input.h"
 
+#include <algorithm>
+#include <array>
+
 namespace purlin::profile {
 namespace {
 
+constexpr const char* kUnknown = "data_flow_unknown";
+
 Result<DataFlow> flow_of(Input& input) {
   PURLIN_ASSIGN(const flow::ExecutionTrace trace, flow::read_execution_trace(input));
-  DataFlow found = flow::find_data_flow(trace);
-  if (!found.recorded())
+  flow::FoundFlow found = flow::find_data_flow(trace);
+  if (found.hidden)
+    return error(Code::kUnavailable,
+                 "ops read memory that no recorded op had written: kernels that PyTorch does not "
+                 "launch work in the step, and its data flow is not known");
+  if (!found.flow.recorded())
     return error(Code::kInvalid,
                  "an execution trace without two whole steps; record three, each in a range "
                  "ProfilerStep#N or with an optimizer's step");
-  return found;
+  return std::move(found.flow);
+}
+
+// Ops that execution traces have: those with a namespace, compiled kernels, collectives.
+bool is_recorded_op(std::string_view name) {
+  constexpr std::array<std::string_view, 3> kOthers = {"triton_", "nccl:", "record_param_comms"};
+  return name.find("::") != std::string_view::npos ||
+         std::any_of(kOthers.begin(), kOthers.end(),
+                     [&](std::string_view other) { return starts_with(name, other); });
 }
 
 }  // namespace
@@ -34,6 +52,60 @@ Result<DataFlow> read_data_flow(const std::string& path) {
 Result<DataFlow> data_flow_of(std::string_view bytes) {
   Input input = Input::from_bytes(bytes);
   return flow_of(input);
+}
+
+bool looks_like_execution_trace(std::string_view prefix) {
+  constexpr std::size_t kNear = 1024;
+  prefix = prefix.substr(0, kNear);
+  const std::size_t schema = prefix.find("\"schema\"");
+  return schema != std::string_view::npos &&
+         prefix.find("-chakra.", schema) != std::string_view::npos && prefix.find('{') < schema &&
+         prefix.find("\"traceEvents\"") == std::string_view::npos;
+}
+
+Result<Profile> import_execution_trace(const std::string& path) {
+  Profile profile;
+  Result<DataFlow> found = read_data_flow(path);
+  if (found.is_ok()) {
+    profile.data_flow = std::move(found).value();
+  } else if (found.status().code() == Code::kUnavailable) {
+    profile.coverage.notes.push_back({kUnknown, found.status().message(), 0, 0});
+  } else {
+    return found.status();
+  }
+  return profile;
+}
+
+void judge_by_timeline(Profile& profile) {
+  if (!profile.data_flow.recorded()) return;
+  const Timeline& timeline = profile.timeline;
+  std::vector<const Range*> steps;
+  for (const Range& range : timeline.ranges)
+    if (range.kind == RangeKind::kStep) steps.push_back(&range);
+  const auto in_step = [&](std::int64_t time, std::uint32_t process) {
+    return std::any_of(steps.begin(), steps.end(), [&](const Range* step) {
+      return step->process == process && step->start_ns <= time &&
+             time < step->start_ns + step->duration_ns;
+    });
+  };
+  double hidden = 0;
+  for (const Activity& activity : timeline.activities) {
+    if (activity.kind != ActivityKind::kKernel) continue;
+    const bool called = activity.call < timeline.calls.size();
+    const std::uint32_t op = called ? timeline.calls[activity.call].op : kNone;
+    if (op < timeline.ops.size() && timeline.ops[op].name < timeline.names.size() &&
+        is_recorded_op(timeline.names[timeline.ops[op].name]))
+      continue;
+    const std::int64_t time = called ? timeline.calls[activity.call].start_ns : activity.start_ns;
+    hidden += in_step(time, activity.process) ? 1 : 0;
+  }
+  if (hidden == 0) return;
+  profile.data_flow = {};
+  profile.coverage.notes.push_back(
+      {kUnknown,
+       "launches in a step are not of PyTorch's ops: what they read and write is in no execution "
+       "trace, and the data flow of the step is not known",
+       hidden, 0});
 }
 
 }  // namespace purlin::profile

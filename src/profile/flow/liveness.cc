@@ -47,6 +47,7 @@ class StepReads {
       UnitUse use;
       use.matters = i >= last ? !only_accumulates(list[i]) : matters(list[i]);
       if (i < last) {
+        backward_matters_ = backward_matters_ || (use.matters && list[i].backward);
         if (use.matters) use = share_of(i);
         out.units[i - first] = use;
       }
@@ -99,6 +100,7 @@ class StepReads {
 
   bool matters(const Unit& unit) const {
     if (unit.unknown || unit.host || unit.writes == 0) return true;
+    if (unit.differentiated && backward_matters_) return true;
     for (std::uint32_t k = 0; k < unit.writes; ++k) {
       const std::uint32_t at = units_.writes[unit.first_write + k];
       const Value& value = units_.values[at];
@@ -253,6 +255,7 @@ class StepReads {
   const FlowStep& step_;
   std::vector<OfValue> values_;
   std::vector<char> read_gradient_;  // by memory
+  bool backward_matters_ = false;    // some unit of the step's backward pass
   bool optimizer_ = false;           // some gradient of the step is read
 };
 

@@ -4,8 +4,8 @@
 // A unit matters where it changes memory from before the step, gives a value to the host, is of
 // another library, or where a unit that matters reads its result. All units of later steps matter.
 // A result in memory that was not given back before the trace ended matters too: the program may
-// hold it. Gradients are the exception: where others are read, an optimizer has run. Pure
-// functions.
+// hold it. Gradients are the exception: where others are read, an optimizer has run. Where the
+// backward pass matters, the ops that it differentiates matter too. Pure functions.
 #pragma once
 
 #include "profile/flow/steps.h"

@@ -44,6 +44,8 @@ struct TraceNode {
   std::uint32_t first_use = 0;         // inputs, then outputs
   std::uint32_t inputs = 0, outputs = 0;
   std::uint32_t thread = 0;
+  std::uint32_t forward_thread = 0;  // of a node of the backward pass
+  std::int64_t sequence = -1;        // of autograd: one number for an op and its backward node
   std::uint8_t scope = 0;
   bool kernel = false;    // a launch of a compiled kernel, such as Triton's
   bool dropout = false;   // an argument `dropout_p` is not 0
@@ -52,8 +54,8 @@ struct TraceNode {
   bool is_op() const { return schema != 0; }
 };
 
-// What RecordScope names it: a range of the program.
-inline constexpr std::uint8_t kUserScope = 7;
+// RecordScope's number of a node of the backward pass.
+inline constexpr std::uint8_t kBackwardScope = 1;
 
 struct ExecutionTrace {
   std::vector<TraceNode> nodes;  // by id; a parent before its children

@@ -95,6 +95,10 @@ class Builder {
         made.schema = schema_of(value.as_string());
       } else if (key == "tid") {
         made.thread = static_cast<std::uint32_t>(hash64(text_of(value)));
+      } else if (key == "fw_tid") {
+        made.forward_thread = static_cast<std::uint32_t>(hash64(text_of(value)));
+      } else if (key == "seq_id") {
+        made.sequence = value.as_int(-1);
       } else if (key == "scope") {
         made.scope = static_cast<std::uint8_t>(std::clamp<std::int64_t>(value.as_int(), 0, 255));
       } else if (key == "kernel_backend") {

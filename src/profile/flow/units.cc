@@ -2,6 +2,7 @@
 #include "profile/flow/units.h"
 
 #include "base/text.h"
+#include "profile/flow/autograd.h"
 #include "profile/flow/op_kinds.h"
 
 #include <algorithm>
@@ -21,6 +22,7 @@ enum class Role : std::uint8_t {
   kAllocation,  // memory without a value
   kUnit,
   kAccumulate,  // autograd takes a gradient
+  kReader,      // Python's part of autograd: what it does with its inputs is not known
 };
 
 // Storages of an op's inputs: an output in one of them is a view.
@@ -79,6 +81,7 @@ class Roles {
     gather(index);
     if (!node.is_op()) {
       if (name == kAccumulate) return Role::kAccumulate;
+      if (is_python_function(index)) return Role::kReader;
       return is_unknown_work(index) ? unit(index) : Role::kFrame;
     }
     if (is_allocation(name)) {
@@ -123,6 +126,16 @@ class Roles {
     if (node.kernel) return true;
     return node.scope == 0 && node.inputs + node.outputs > 0 && in_op_[index] == 0 &&
            first_child_[index] == kNoIndex;
+  }
+
+  // torch.autograd.Function, forward or backward, which may launch kernels of any origin. PyTorch's
+  // own nodes have a number: MulBackward0.
+  bool is_python_function(std::uint32_t index) const {
+    const TraceNode& node = trace_.nodes[index];
+    if (node.kernel || node.inputs == 0 || in_op_[index] != 0) return false;
+    return node.scope == 0
+               ? first_child_[index] != kNoIndex
+               : node.scope == kBackwardScope && ends_with(trace_.name(node), "Backward");
   }
 
   // Storages that the op's own schema says it gives a value to.
@@ -181,6 +194,7 @@ class Walk {
   explicit Walk(const ExecutionTrace& trace)
       : trace_(trace),
         roles_(Roles(trace).find()),
+        differentiated_(find_differentiated(trace)),
         value_of_(trace.storages, kNoIndex),
         unit_of_(trace.nodes.size(), kNoIndex),
         backward_(trace.nodes.size(), 0),
@@ -207,6 +221,9 @@ class Walk {
           break;
         case Role::kUnit:
           add_unit(i);
+          break;
+        case Role::kReader:
+          add_reader(i);
           break;
         case Role::kFrame:
         case Role::kView:
@@ -257,7 +274,7 @@ class Walk {
   void read(const TensorUse& use, bool rest = false) {
     const Value& value = current(use);
     if (value.unset && rest) return;
-    if (value.unset && !use.host) out_.unseen = true;
+    if (value.unset && !use.host) out_.hidden = true;
     out_.reads.push_back(
         {value_of_[use.storage], static_cast<std::uint32_t>(&use - trace_.uses.data()), rest});
   }
@@ -287,6 +304,18 @@ class Walk {
     return use.bytes() >= out_.memories[current(use).memory].bytes;
   }
 
+  void add_reader(std::uint32_t index) {
+    Unit unit;
+    unit.node = index;
+    unit.first_read = static_cast<std::uint32_t>(out_.reads.size());
+    unit.first_write = static_cast<std::uint32_t>(out_.writes.size());
+    unit.unknown = unit.random = true;
+    for (const TensorUse& input : trace_.inputs(trace_.nodes[index]))
+      if (input.storage != 0 && !current(input).unset) read(input);
+    unit.reads = static_cast<std::uint32_t>(out_.reads.size()) - unit.first_read;
+    out_.units.push_back(unit);
+  }
+
   void add_unit(std::uint32_t index) {
     const TraceNode& node = trace_.nodes[index];
     const std::string& name = trace_.name(node);
@@ -301,6 +330,7 @@ class Walk {
         unit.unknown || is_random(name) || node.dropout || trace_.schemas[node.schema].generator;
     unit.accumulates = accumulate_[index] != 0;
     unit.backward = backward_[index] != 0;
+    unit.differentiated = differentiated_[index];
     out_.units.push_back(unit);
 
     const std::span<const TensorUse> inputs = trace_.inputs(node);
@@ -398,6 +428,7 @@ class Walk {
 
   const ExecutionTrace& trace_;
   std::vector<Role> roles_;
+  std::vector<bool> differentiated_;
   std::vector<std::uint32_t> value_of_;  // by storage
   std::vector<std::uint32_t> unit_of_;   // by node inside one
   std::vector<char> backward_, accumulate_;

@@ -50,9 +50,10 @@ struct Unit {
   bool unknown = false;  // Not PyTorch's own op, or no op: what it does is not known.
   bool host = false;     // It gives a value to the host.
   bool random = false;
-  bool accumulates = false;  // Autograd adds a gradient to what was there.
-  bool backward = false;     // In the backward pass.
-  bool device = false;       // It writes memory of a device.
+  bool differentiated = false;  // It has a node of the backward pass.
+  bool accumulates = false;     // Autograd adds a gradient to what was there.
+  bool backward = false;        // In the backward pass.
+  bool device = false;          // It writes memory of a device.
 };
 
 struct Units {
@@ -61,8 +62,8 @@ struct Units {
   std::vector<Read> reads;
   std::vector<std::uint32_t> writes;  // values
   std::vector<Unit> units;            // by node
-  // Device memory was read that no recorded op had written: something else writes and may read.
-  bool unseen = false;
+  // Device memory was read that no recorded op had written: something else writes, and may read.
+  bool hidden = false;
 };
 
 Units find_units(const ExecutionTrace& trace);
