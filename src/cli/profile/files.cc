@@ -4,8 +4,8 @@
 #include "base/files.h"
 #include "base/os/descriptor.h"
 #include "base/text.h"
-#include "profile/flow/flow.h"
 #include "profile/format/merge.h"
+#include "profile/import/flow/flow.h"
 #include "profile/import/rocm/rocprof_csv.h"
 
 #include <algorithm>

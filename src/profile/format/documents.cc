@@ -12,7 +12,7 @@ constexpr std::size_t kMaxFlowFacts = 100'000, kMaxOpName = 512;
 constexpr std::array<std::string_view, 4> kFlowKinds = {"unread", "partly_read", "repeated",
                                                         "unchanged"};
 
-std::uint32_t count_at(const Json& json, std::string_view key) {
+std::uint32_t flow_count(const Json& json, std::string_view key) {
   return static_cast<std::uint32_t>(std::clamp<std::int64_t>(json[key].as_int(), 0, 1 << 30));
 }
 
@@ -159,16 +159,16 @@ Json to_json(const DataFlow& flow) {
 
 DataFlow data_flow_from_json(const Json& json) {
   DataFlow flow;
-  flow.steps = count_at(json, "steps");
-  flow.ops = count_at(json, "ops");
+  flow.steps = flow_count(json, "steps");
+  flow.ops = flow_count(json, "ops");
   flow.same_data = json["same_data"].as_bool();
   for (const Json& item : json["facts"].items()) {
     if (flow.facts.size() >= kMaxFlowFacts) break;
     const auto kind = std::find(kFlowKinds.begin(), kFlowKinds.end(), item["kind"].as_string());
     FlowFact fact;
     fact.op = item["op"].as_string().substr(0, kMaxOpName);
-    fact.ordinal = count_at(item, "ordinal");
-    fact.count = count_at(item, "count");
+    fact.ordinal = flow_count(item, "ordinal");
+    fact.count = flow_count(item, "count");
     // A newer writer may know more kinds.
     if (kind == kFlowKinds.end() || fact.op.empty() || fact.ordinal >= fact.count) continue;
     fact.kind = static_cast<FlowKind>(kind - kFlowKinds.begin());
@@ -177,7 +177,7 @@ DataFlow data_flow_from_json(const Json& json) {
       fact.reader = item["reader"].as_string().substr(0, kMaxOpName);
       if (!(fact.read_share > 0 && fact.read_share < 1)) continue;
     }
-    if (fact.kind == FlowKind::kRepeated) fact.earlier = count_at(item, "earlier");
+    if (fact.kind == FlowKind::kRepeated) fact.earlier = flow_count(item, "earlier");
     flow.facts.push_back(std::move(fact));
   }
   return flow;

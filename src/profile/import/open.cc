@@ -3,10 +3,10 @@
 // seems to be and how to make one of it.
 #include "base/files.h"
 #include "base/text.h"
-#include "profile/flow/flow.h"
 #include "profile/format/file.h"
 #include "profile/format/wire.h"
 #include "profile/import/chrome/trace.h"
+#include "profile/import/flow/flow.h"
 #include "profile/import/import.h"
 #include "profile/import/input.h"
 #include "profile/import/ncu/csv.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profile/flow/liveness.h"
+#include "profile/import/flow/liveness.h"
 
 #include "base/hash.h"
-#include "profile/flow/op_kinds.h"
+#include "profile/import/flow/op_kinds.h"
 
 #include <algorithm>
 #include <array>

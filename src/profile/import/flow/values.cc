@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profile/flow/values.h"
+#include "profile/import/flow/values.h"
 
 #include "base/hash.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profile/flow/op_kinds.h"
+#include "profile/import/flow/op_kinds.h"
 
 #include "base/text.h"
 

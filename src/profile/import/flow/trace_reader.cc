@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profile/flow/trace_reader.h"
+#include "profile/import/flow/trace_reader.h"
 
 #include "base/hash.h"
 #include "base/json/json.h"

@@ -6,7 +6,7 @@
 // Plain values without I/O; not thread-safe. trace_reader.h fills them.
 #pragma once
 
-#include "profile/flow/schema.h"
+#include "profile/import/flow/schema.h"
 
 #include <cstddef>
 #include <cstdint>

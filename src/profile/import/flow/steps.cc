@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profile/flow/steps.h"
+#include "profile/import/flow/steps.h"
 
 #include "base/text.h"
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "model/profile/data_flow.h"
-#include "profile/flow/trace.h"
+#include "profile/import/flow/trace.h"
 
 namespace purlin::profile::flow {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profile/flow/autograd.h"
+#include "profile/import/flow/autograd.h"
 
 #include <cstdint>
 #include <map>

@@ -4,7 +4,7 @@
 // functions.
 #pragma once
 
-#include "profile/flow/trace.h"
+#include "profile/import/flow/trace.h"
 
 #include <cstdint>
 #include <vector>

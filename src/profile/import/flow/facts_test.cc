@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profile/flow/facts.h"
+#include "profile/import/flow/facts.h"
 
-#include "profile/flow/execution_trace_for_test.h"
-#include "profile/flow/flow.h"
+#include "profile/import/flow/execution_trace_for_test.h"
+#include "profile/import/flow/flow.h"
 
 #include <gtest/gtest.h>
 

@@ -8,8 +8,8 @@
 // backward pass matters, the ops that it differentiates matter too. Pure functions.
 #pragma once
 
-#include "profile/flow/steps.h"
-#include "profile/flow/units.h"
+#include "profile/import/flow/steps.h"
+#include "profile/import/flow/units.h"
 
 #include <cstdint>
 #include <vector>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profile/flow/schema.h"
+#include "profile/import/flow/schema.h"
 
 #include "base/hash.h"
 #include "base/text.h"

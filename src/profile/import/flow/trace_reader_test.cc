@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profile/flow/trace_reader.h"
+#include "profile/import/flow/trace_reader.h"
 
 #include "base/files.h"
 #include "base/gzip.h"
-#include "profile/flow/execution_trace_for_test.h"
-#include "profile/flow/flow.h"
+#include "profile/import/flow/execution_trace_for_test.h"
+#include "profile/import/flow/flow.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 // of a loss. Pure functions.
 #pragma once
 
-#include "profile/flow/trace.h"
+#include "profile/import/flow/trace.h"
 
 #include <vector>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profile/flow/units.h"
+#include "profile/import/flow/units.h"
 
 #include "base/text.h"
-#include "profile/flow/autograd.h"
-#include "profile/flow/op_kinds.h"
+#include "profile/import/flow/autograd.h"
+#include "profile/import/flow/op_kinds.h"
 
 #include <algorithm>
 #include <string_view>

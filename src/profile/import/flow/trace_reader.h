@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/status.h"
-#include "profile/flow/trace.h"
+#include "profile/import/flow/trace.h"
 #include "profile/import/input.h"
 
 namespace purlin::profile::flow {

@@ -5,8 +5,8 @@
 // which Python changes without an op. Pure functions.
 #pragma once
 
-#include "profile/flow/steps.h"
-#include "profile/flow/units.h"
+#include "profile/import/flow/steps.h"
+#include "profile/import/flow/units.h"
 
 #include <cstdint>
 #include <vector>

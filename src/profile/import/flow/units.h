@@ -8,7 +8,7 @@
 // Plain values; pure functions.
 #pragma once
 
-#include "profile/flow/trace.h"
+#include "profile/import/flow/trace.h"
 
 #include <cstdint>
 #include <vector>

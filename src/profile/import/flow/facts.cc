@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profile/flow/facts.h"
+#include "profile/import/flow/facts.h"
 
-#include "profile/flow/liveness.h"
-#include "profile/flow/steps.h"
-#include "profile/flow/units.h"
-#include "profile/flow/values.h"
+#include "profile/import/flow/liveness.h"
+#include "profile/import/flow/steps.h"
+#include "profile/import/flow/units.h"
+#include "profile/import/flow/values.h"
 
 #include <algorithm>
 #include <tuple>

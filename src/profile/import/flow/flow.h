@@ -19,7 +19,7 @@ Result<DataFlow> data_flow_of(std::string_view bytes);
 
 // By the beginning of a file.
 bool looks_like_execution_trace(std::string_view prefix);
-// A profile with nothing but the data flow, to be merged; a note where it is not known.
+// A profile of the data flow only, to be merged; a note where it is not known.
 Result<Profile> import_execution_trace(const std::string& path);
 
 // Kernels of the timeline that no op of PyTorch launched, in a step: what they read and write is in

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profile/flow/flow.h"
+#include "profile/import/flow/flow.h"
 
 #include "base/files.h"
 #include "base/text.h"
-#include "profile/flow/facts.h"
-#include "profile/flow/trace_reader.h"
+#include "profile/import/flow/facts.h"
+#include "profile/import/flow/trace_reader.h"
 #include "profile/import/input.h"
 
 #include <algorithm>
