@@ -9,6 +9,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <limits>
+#include <tuple>
+#include <vector>
 
 namespace purlin::profile {
 namespace {
@@ -79,14 +83,18 @@ Result<Profile> import_execution_trace(const std::string& path) {
 void judge_by_timeline(Profile& profile) {
   if (!profile.data_flow.recorded()) return;
   const Timeline& timeline = profile.timeline;
-  std::vector<const Range*> steps;
+  using Step = std::tuple<std::uint32_t, std::int64_t, std::int64_t>;  // process, start, end
+  std::vector<Step> steps;
   for (const Range& range : timeline.ranges)
-    if (range.kind == RangeKind::kStep) steps.push_back(&range);
+    if (range.kind == RangeKind::kStep)
+      steps.emplace_back(range.process, range.start_ns, range.start_ns + range.duration_ns);
+  std::sort(steps.begin(), steps.end());
   const auto in_step = [&](std::int64_t time, std::uint32_t process) {
-    return std::any_of(steps.begin(), steps.end(), [&](const Range* step) {
-      return step->process == process && step->start_ns <= time &&
-             time < step->start_ns + step->duration_ns;
-    });
+    const auto after = std::upper_bound(
+        steps.begin(), steps.end(), Step(process, time, std::numeric_limits<std::int64_t>::max()));
+    if (after == steps.begin()) return false;
+    const auto& [of, begin, end] = *(after - 1);
+    return of == process && begin <= time && time < end;
   };
   double hidden = 0;
   for (const Activity& activity : timeline.activities) {
