@@ -63,22 +63,25 @@ class StepReads {
     bool all = false;  // every byte, or it is not known which
   };
 
-  // Memory of gradients that anything but autograd's own addition reads.
+  // Memory of gradients that is read, apart from autograd's own addition. A read outside of the
+  // backward pass is that of an optimizer, or of what comes before it.
   void look_at_gradients(std::uint32_t first, std::uint32_t last) {
     read_gradient_.assign(units_.memories.size(), 0);
+    std::vector<bool> read_after(units_.memories.size(), false);
     for (std::size_t i = first; i < units_.units.size(); ++i) {
       const Unit& unit = units_.units[i];
       if (unit.accumulates) continue;
       for (std::uint32_t k = 0; k < unit.reads; ++k) {
         const Value& value = units_.values[units_.reads[unit.first_read + k].value];
-        if (units_.memories[value.memory].gradient && value.writer != kNoIndex)
-          read_gradient_[value.memory] = 1;
+        if (!units_.memories[value.memory].gradient || value.writer == kNoIndex) continue;
+        read_gradient_[value.memory] = 1;
+        if (!unit.backward) read_after[value.memory] = true;
       }
     }
     for (std::uint32_t i = first; i < last && !optimizer_; ++i) {
       const Unit& unit = units_.units[i];
       for (std::uint32_t k = 0; k < unit.writes; ++k)
-        optimizer_ = optimizer_ || read_gradient_[memory_of(unit, k)] != 0;
+        optimizer_ = optimizer_ || read_after[memory_of(unit, k)];
     }
   }
 
