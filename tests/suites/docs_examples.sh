@@ -24,6 +24,7 @@ cp "$data/traces/kineto_h200_fusion_before.json.gz" trace.json.gz
 cp "$data/traces/kineto_h200_fusion_before.json.gz" rank0.json.gz
 cp "$data/traces/kineto_h200_fusion_after.json.gz" rank1.json.gz
 cp rank0.json.gz before.json.gz
+gunzip -c "$data/imports/attention_training.et.json.gz" >step.et.json
 cp rank1.json.gz after.json.gz
 python3 -c 'import sqlite3, sys; sqlite3.connect("report.sqlite").executescript(open(sys.argv[1]).read())' "$data/imports/nsys_2025.sql"
 cp "$PURLIN_SOURCE"/kernels/gemm/gemm* .

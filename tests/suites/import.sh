@@ -38,6 +38,20 @@ expect_json "$tmp/out" 'd["launches"] == 1 and d["output"] is None'
 expect_exit 0 purlin export --format csv "$tmp/nsys_2022.txt"
 expect_contains "$tmp/out" "cudaLaunchKernel"
 
+# An execution trace of PyTorch next to its trace: the data flow of a step. Any verb takes both.
+flow=$data/attention_training.et.json.gz
+expect_exit 0 purlin import "$flow" "$PURLIN_SOURCE/tests/data/traces/kineto_h200_transformer.json.gz" -o "$tmp/flow.plprof" --json
+expect_json "$tmp/out" 'd["inputs"][0]["format"] == "execution-trace" and d["data_flow"] == {"steps": 3, "ops": 24, "same_data": True, "facts": 1}'
+expect_exit 0 purlin import "$tmp/flow.plprof"
+expect_contains "$tmp/out" "data flow 1 fact of 24 ops in a step, from 3 steps"
+expect_exit 0 purlin advise --json "$PURLIN_SOURCE/tests/data/traces/kineto_h200_transformer.json.gz" "$flow"
+expect_exit 0 purlin import "$data/ncu_raw_h200.csv" --json
+expect_json "$tmp/out" 'd["data_flow"] is None'
+gunzip -c "$flow" >"$tmp/whole.et.json"
+head -c 30000 "$tmp/whole.et.json" >"$tmp/cut.et.json"
+expect_exit 2 purlin import "$tmp/cut.et.json"
+expect_contains "$tmp/err" cut.et.json "cut at byte 30000" "unregister"
+
 # Nsight Compute: counters, behind what the program printed; gzip is undone.
 gzip -c "$data/ncu_raw_h200.csv" >"$tmp/ncu"
 expect_exit 0 purlin import --build v7 "$tmp/ncu" -o "$tmp/ncu.plprof" --json

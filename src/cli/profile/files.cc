@@ -5,6 +5,7 @@
 #include "base/os/descriptor.h"
 #include "base/text.h"
 #include "profile/format/merge.h"
+#include "profile/import/flow/flow.h"
 #include "profile/import/rocm/rocprof_csv.h"
 
 #include <algorithm>
@@ -135,6 +136,7 @@ Result<Profile> read_profiles(const Context& context, const std::vector<ProfileF
   // not show.
   std::set<std::tuple<std::int64_t, std::int64_t, std::string>> taken;
   AlikeWarnings damaged, doubled;
+  std::vector<Profile> flows;
   const auto note_doubles = [&](const std::string& path, const Profile& profile) {
     const auto known = [&](const ProcessInfo& process) {
       return process.start_ns != 0 &&
@@ -149,6 +151,10 @@ Result<Profile> read_profiles(const Context& context, const std::vector<ProfileF
   };
   const auto take = [&](const ProfileFile& file, Result<Profile> read) -> Status {
     if (!read.is_ok()) return in_words_of_user(read.status(), file);
+    if (file.format == Format::kExecutionTrace) {
+      flows.push_back(std::move(read).value());
+      return Status::ok();
+    }
     if (read->partial) damaged.add(file.name);
     note_doubles(file.name, *read);
     if (std::exchange(first, false)) {
@@ -174,12 +180,18 @@ Result<Profile> read_profiles(const Context& context, const std::vector<ProfileF
       PURLIN_TRY(take(file, profile::import_rocprof_csv(rocprof, rest())));
     }
   }
-  if (first) return error(Code::kInvalid, "no profile given");
+  if (first && flows.empty()) return error(Code::kInvalid, "no profile given");
   progress.clear();
   damaged.print(context.log, "damaged or cut short, taken as far as it reads");
   doubled.print(context.log, "in a file before, so that what it did counts twice");
   if (merger) merger->finish();
   merger.reset();
+  for (const Profile& flow : flows) {
+    profile::merge_data_flow(merged.data_flow, flow.data_flow);
+    merged.coverage.notes.insert(merged.coverage.notes.end(), flow.coverage.notes.begin(),
+                                 flow.coverage.notes.end());
+  }
+  profile::judge_by_timeline(merged);
   return merged;
 }
 

@@ -41,25 +41,27 @@ class ImportCommand : public Command {
     return "Convert traces and exports of other tools to a profile";
   }
   VerbText text() const override {
-    return {.description =
-                "Reads traces and exports, plain or gzipped, and writes them as one profile. It "
-                "recognises them by their contents. Several files are merged, such as the ranks of "
-                "a job or the files of one rocprof run. `purlin report` and `purlin diff` read "
-                "these files, too. An imported profile is smaller and faster to read.",
-            .more =
-                "Supported files:\n  Chrome traces of PyTorch (Kineto), JAX and others   "
-                "trace.json, trace.json.gz\n  Nsight Systems    nsys export --type sqlite -o FILE "
-                "report.nsys-rep\n  Nsight Compute    ncu --import report.ncu-rep --csv --page raw "
-                "> FILE\n  rocprof, rocprofv2, rocprofv3, rocprof-compute      CSV files, or a "
-                "folder of them\n  rocprofv3         FILE_results.json, FILE_results.db (rocpd)\n"
-                "  Proton            FILE.hatchet\n  Purlin            profiles, to merge them",
-            .examples = {{"purlin import trace.json.gz -o step.plprof"},
-                         {"purlin import report.sqlite"},
-                         {"ssh node cat trace.json.gz | purlin import - -o step.plprof"},
-                         {"purlin import --build v2 --json rank*.json.gz -o job.plprof"}},
-            .exit_codes = {{0, "Imported; a damaged file may give a part, marked partial"},
-                           {2, "A file cannot be read"}},
-            .see = {"docs/guide/import.md", "docs/formats/import.md"}};
+    return {
+        .description =
+            "Reads traces and exports, plain or gzipped, and writes them as one profile. It "
+            "recognises them by their contents. Several files are merged, such as the ranks of "
+            "a job or the files of one rocprof run. `purlin report` and `purlin diff` read "
+            "these files, too. An imported profile is smaller and faster to read.",
+        .more =
+            "Supported files:\n  Chrome traces of PyTorch (Kineto), JAX and others   "
+            "trace.json, trace.json.gz\n  Execution traces of PyTorch, next to its trace: the data "
+            "flow of a step\n  Nsight Systems    nsys export --type sqlite -o FILE "
+            "report.nsys-rep\n  Nsight Compute    ncu --import report.ncu-rep --csv --page raw "
+            "> FILE\n  rocprof, rocprofv2, rocprofv3, rocprof-compute      CSV files, or a "
+            "folder of them\n  rocprofv3         FILE_results.json, FILE_results.db (rocpd)\n"
+            "  Proton            FILE.hatchet\n  Purlin            profiles, to merge them",
+        .examples = {{"purlin import trace.json.gz -o step.plprof"},
+                     {"purlin import report.sqlite"},
+                     {"ssh node cat trace.json.gz | purlin import - -o step.plprof"},
+                     {"purlin import --build v2 --json rank*.json.gz -o job.plprof"}},
+        .exit_codes = {{0, "Imported; a damaged file may give a part, marked partial"},
+                       {2, "A file cannot be read"}},
+        .see = {"docs/guide/import.md", "docs/formats/import.md"}};
   }
   void declare(Flags& flags) override {
     flags.positionals("FILE", files_,
@@ -124,6 +126,12 @@ class ImportCommand : public Command {
                                        {"ops", timeline.ops.size()},
                                        {"ranges", timeline.ranges.size()},
                                        {"left_out", timeline.left_out}}))
+        .set("data_flow", profile.data_flow.recorded()
+                              ? Json::object({{"steps", profile.data_flow.steps},
+                                              {"ops", profile.data_flow.ops},
+                                              {"same_data", profile.data_flow.same_data},
+                                              {"facts", profile.data_flow.facts.size()}})
+                              : Json(nullptr))
         .set("coverage", profile::to_json(profile.coverage));
     return document.dump(2) + "\n";
   }
@@ -159,6 +167,12 @@ class ImportCommand : public Command {
                              counted(timeline.calls.size(), "call"),
                              counted(timeline.ops.size(), "op"),
                              counted(timeline.ranges.size(), "range"));
+    if (profile.data_flow.recorded())
+      out += entry(terminal, "data flow",
+                   fmt::format("{} of {} in a step, from {}",
+                               counted(profile.data_flow.facts.size(), "fact"),
+                               counted(profile.data_flow.ops, "op"),
+                               counted(profile.data_flow.steps, "step")));
     if (profile.partial)
       out +=
           "  " + terminal.paint(Style::kYellow, "partial") + "   a file is damaged or cut short\n";

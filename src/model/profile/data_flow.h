@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DataFlow: which results of a step no op reads, which ones are read in part, and which ones are
-// computed again. PyTorch's execution trace records it. A plain value; not thread-safe.
+// DataFlow: which results of a step are not read, are read in part, or come again. PyTorch's
+// execution trace records it (docs/design/data-flow.md). A plain value; not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,8 @@ struct FlowFact {
 struct DataFlow {
   std::uint32_t steps = 0;  // recorded whole; 0: no data flow was recorded
   std::uint64_t ops = 0;    // of one step, that compute
-  // Each step computes the same from the same data, as benchmarks do: no kUnchanged facts.
+  // Each step computes the same from the same data, as benchmarks do. Then only what depends on no
+  // data is kUnchanged.
   bool same_data = false;
   std::vector<FlowFact> facts;  // by op and ordinal; an op may have several
 

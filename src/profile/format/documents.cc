@@ -2,8 +2,21 @@
 #include "profile/format/documents.h"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 namespace purlin::profile {
+namespace {
+
+constexpr std::size_t kMaxFlowFacts = 100'000, kMaxOpName = 512;
+constexpr std::array<std::string_view, 4> kFlowKinds = {"unread", "partly_read", "repeated",
+                                                        "unchanged"};
+
+std::uint32_t flow_count(const Json& json, std::string_view key) {
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(json[key].as_int(), 0, 1 << 30));
+}
+
+}  // namespace
 
 Json to_json(const ProcessInfo& process) {
   Json json = Json::object({{"pid", process.pid},
@@ -124,6 +137,50 @@ Coverage coverage_from_json(const Json& json) {
     coverage.notes.push_back(std::move(note));
   }
   return coverage;
+}
+
+Json to_json(const DataFlow& flow) {
+  Json facts = Json::array();
+  for (const FlowFact& fact : flow.facts) {
+    Json item = Json::object({{"kind", kFlowKinds[static_cast<std::size_t>(fact.kind)]},
+                              {"op", fact.op},
+                              {"ordinal", fact.ordinal},
+                              {"count", fact.count}});
+    if (fact.kind == FlowKind::kPartlyRead)
+      item.set("read_share", fact.read_share).set("reader", fact.reader);
+    if (fact.kind == FlowKind::kRepeated) item.set("earlier", fact.earlier);
+    facts.push(std::move(item));
+  }
+  return Json::object({{"steps", flow.steps},
+                       {"ops", flow.ops},
+                       {"same_data", flow.same_data},
+                       {"facts", std::move(facts)}});
+}
+
+DataFlow data_flow_from_json(const Json& json) {
+  DataFlow flow;
+  flow.steps = flow_count(json, "steps");
+  flow.ops = flow_count(json, "ops");
+  flow.same_data = json["same_data"].as_bool();
+  for (const Json& item : json["facts"].items()) {
+    if (flow.facts.size() >= kMaxFlowFacts) break;
+    const auto kind = std::find(kFlowKinds.begin(), kFlowKinds.end(), item["kind"].as_string());
+    FlowFact fact;
+    fact.op = item["op"].as_string().substr(0, kMaxOpName);
+    fact.ordinal = flow_count(item, "ordinal");
+    fact.count = flow_count(item, "count");
+    // A newer writer may know more kinds.
+    if (kind == kFlowKinds.end() || fact.op.empty() || fact.ordinal >= fact.count) continue;
+    fact.kind = static_cast<FlowKind>(kind - kFlowKinds.begin());
+    if (fact.kind == FlowKind::kPartlyRead) {
+      fact.read_share = item["read_share"].as_double();
+      fact.reader = item["reader"].as_string().substr(0, kMaxOpName);
+      if (!(fact.read_share > 0 && fact.read_share < 1)) continue;
+    }
+    if (fact.kind == FlowKind::kRepeated) fact.earlier = flow_count(item, "earlier");
+    flow.facts.push_back(std::move(fact));
+  }
+  return flow;
 }
 
 }  // namespace purlin::profile

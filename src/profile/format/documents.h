@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The JSON parts of a profile file (META and COVERAGE) to and from the model's types. Reading is
-// lenient: what is absent keeps its default, so that older and newer writers are understood.
-// Pure functions.
+// The JSON parts of a profile file (META with its data flow, and COVERAGE) to and from the model's
+// types. Reading is lenient: what is absent keeps its default, so that older and newer writers are
+// understood. Pure functions.
 #pragma once
 
 #include "base/json/json.h"
@@ -14,5 +14,7 @@ ProcessInfo process_from_json(const Json& json);
 Json to_json(const Sampling& sampling);
 Json to_json(const Coverage& coverage);
 Coverage coverage_from_json(const Json& json);
+Json to_json(const DataFlow& flow);
+DataFlow data_flow_from_json(const Json& json);
 
 }  // namespace purlin::profile

@@ -132,6 +132,30 @@ TEST(ProfileFile, EverythingAProfileHoldsComesBack) {
   EXPECT_EQ(contents(*decode_profile(encode_profile(none))), contents(none));
 }
 
+// Facts of a newer writer or without sense are left out, what is absent has its default.
+TEST(ProfileFile, ADataFlowIsReadLeniently) {
+  const auto read = [](const std::string& flow) {
+    std::string bytes;
+    wire::append_header(bytes);
+    wire::append_chunk(bytes, wire::ChunkType::kMeta,
+                       R"({"schema":"purlin.profile/1","data_flow":)" + flow + "}");
+    wire::append_chunk(bytes, wire::ChunkType::kSeal,
+                       wire::encode(wire::Seal{1, 1, bytes.size(), true}));
+    const Result<Profile> profile = decode_profile(bytes);
+    EXPECT_TRUE(profile.is_ok());
+    return profile.is_ok() ? profile->data_flow : DataFlow();
+  };
+  EXPECT_FALSE(read("7").recorded());
+  EXPECT_FALSE(read(R"({"steps": -3})").recorded());
+  const DataFlow flow = read(
+      R"({"steps": 3, "ops": 1e300, "facts": [1, {}, {"kind": "unread", "op": "a", "count": 2},)"
+      R"({"kind": "new", "op": "a", "count": 2}, {"kind": "unread", "op": "a", "ordinal": 2,)"
+      R"("count": 2}, {"kind": "partly_read", "op": "a", "count": 2, "read_share": 1.5}]})");
+  EXPECT_EQ(flow.steps, 3u);
+  ASSERT_EQ(flow.facts.size(), 1u);
+  EXPECT_EQ(flow.facts[0].op, "a");
+}
+
 // Capture libraries write what each period added; a later period may repeat a site.
 TEST(ProfileFile, StallSitesOfPeriodsAddUp) {
   std::string bytes;

@@ -50,6 +50,8 @@ bool HeadReader::meta(std::string_view payload) {
   profile_.partial = json["partial"].as_bool(profile_.partial);
   if (json.find("labels") != nullptr) profile_.labels = labels_from_json(json["labels"]);
   if (json.find("source") != nullptr) profile_.source = json["source"].as_string();
+  if (json.find("data_flow") != nullptr)
+    profile_.data_flow = data_flow_from_json(json["data_flow"]);
   const Json& timeline = json["timeline"];
   profile_.timeline.begin_ns = timeline["begin_ns"].as_int(profile_.timeline.begin_ns);
   profile_.timeline.end_ns = timeline["end_ns"].as_int(profile_.timeline.end_ns);

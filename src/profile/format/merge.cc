@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <set>
 #include <string_view>
+#include <tuple>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -173,6 +174,7 @@ void Merger::add(const Profile& from) {
   into_.processes.insert(into_.processes.end(), from.processes.begin(), from.processes.end());
   add_timeline(from, moved);
   add_stalls(from, moved);
+  merge_data_flow(into_.data_flow, from.data_flow);
   add_coverage(from.coverage);
   into_.partial = into_.partial || from.partial;
   into_.wall_ns = std::max(into_.wall_ns, from.wall_ns);
@@ -356,6 +358,20 @@ void Merger::add_coverage(const Coverage& from) {
       into.notes[known->second].seconds += note.seconds;
     }
   }
+}
+
+void merge_data_flow(DataFlow& into, const DataFlow& from) {
+  const auto weight = [](const DataFlow& flow) {
+    return std::tuple(flow.recorded(), flow.ops, flow.facts.size(), flow.steps, flow.same_data);
+  };
+  const auto before = [](const FlowFact& a, const FlowFact& b) {
+    return std::tie(a.op, a.ordinal, a.kind) < std::tie(b.op, b.ordinal, b.kind);
+  };
+  if (weight(into) < weight(from) ||
+      (weight(into) == weight(from) &&
+       std::lexicographical_compare(from.facts.begin(), from.facts.end(), into.facts.begin(),
+                                    into.facts.end(), before)))
+    into = from;
 }
 
 void merge_counters(std::vector<Counter>& into, const std::vector<Counter>& from) {

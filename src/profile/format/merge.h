@@ -54,6 +54,9 @@ class Merger {
   std::size_t loose_sites_ = 0;  // not combined yet
 };
 
+// Of two recordings the one of more ops stays, as the timeline's ops are found by either.
+void merge_data_flow(DataFlow& into, const DataFlow& from);
+
 // Counters of the same name become one: the mean over the launches of both.
 void merge_counters(std::vector<Counter>& into, const std::vector<Counter>& from);
 

@@ -22,6 +22,7 @@ class Maker {
     for (std::size_t i = 0; i < shape_.copies; ++i) profile_.copies.push_back(copy(i));
     timeline();
     stalls();
+    data_flow();
     return std::move(profile_);
   }
 
@@ -160,6 +161,26 @@ class Maker {
     stalls.combine();
   }
 
+  void data_flow() {
+    DataFlow& flow = profile_.data_flow;
+    flow.steps = 2 + below(3);
+    flow.ops = below(100);
+    flow.same_data = below(2) == 0;
+    for (std::uint32_t i = 0; i < 4; ++i) {
+      FlowFact fact;
+      fact.kind = static_cast<FlowKind>(i);
+      fact.op = fmt::format("aten::op{}", below(9));
+      fact.count = 2 + below(9);
+      fact.ordinal = below(fact.count);
+      if (fact.kind == FlowKind::kPartlyRead) {
+        fact.read_share = 0.25;
+        fact.reader = "aten::mm";
+      }
+      if (fact.kind == FlowKind::kRepeated) fact.earlier = below(fact.count);
+      flow.facts.push_back(std::move(fact));
+    }
+  }
+
   TestProfileShape shape_;
   Random rng_;
   Profile profile_;
@@ -185,6 +206,11 @@ class Teller {
     for (const KernelRow& row : profile_.kernels) kernel(row);
     for (const CopyRow& row : profile_.copies) line("copy {}", copy(row) + sketch(row.duration));
     stalls();
+    const DataFlow& flow = profile_.data_flow;
+    line("flow {} {} {}", flow.steps, flow.ops, flow.same_data);
+    for (const FlowFact& fact : flow.facts)
+      line("fact {} {} {} {} {} {} {}", static_cast<int>(fact.kind), fact.op, fact.ordinal,
+           fact.count, fact.read_share, fact.reader, fact.earlier);
     line("timeline {} {} {}", timeline_.begin_ns, timeline_.end_ns, timeline_.left_out);
     events();
     std::sort(lines_.begin(), lines_.end());

@@ -64,6 +64,7 @@ Json meta(const Profile& profile) {
     document.set("timeline", Json::object({{"begin_ns", timeline.begin_ns},
                                            {"end_ns", timeline.end_ns},
                                            {"left_out", timeline.left_out}}));
+  if (profile.data_flow.recorded()) document.set("data_flow", to_json(profile.data_flow));
   Json processes = Json::array();
   for (const ProcessInfo& process : profile.processes) processes.push(to_json(process));
   document.set("processes", std::move(processes));

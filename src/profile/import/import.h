@@ -28,10 +28,11 @@ enum class Format {
   kNcuCsv,
   kSpool,  // a folder of our own files: the processes of a run
   kRocprofCsv,
-  kRocprofJson,  // rocprofv3's
-  kRocpd,        // rocprofv3's and rocprof-sys's database
-  kHatchet,      // Triton Proton's
-  kStallCsv,     // samples of warp stalls by kernel and reason
+  kRocprofJson,     // rocprofv3's
+  kRocpd,           // rocprofv3's and rocprof-sys's database
+  kHatchet,         // Triton Proton's
+  kStallCsv,        // samples of warp stalls by kernel and reason
+  kExecutionTrace,  // PyTorch's: the data flow of a step
 };
 
 std::string_view to_text(Format format);  // "kineto"

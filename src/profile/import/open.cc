@@ -6,6 +6,7 @@
 #include "profile/format/file.h"
 #include "profile/format/wire.h"
 #include "profile/import/chrome/trace.h"
+#include "profile/import/flow/flow.h"
 #include "profile/import/import.h"
 #include "profile/import/input.h"
 #include "profile/import/ncu/csv.h"
@@ -29,6 +30,7 @@ constexpr std::size_t kPrefixBytes = 256 << 10;
 constexpr std::string_view kSqliteMagic{"SQLite format 3\0", 16};
 constexpr std::string_view kSupported =
     "supported: Purlin profiles, Chrome traces of PyTorch, JAX and others (.json, .json.gz), "
+    "PyTorch's execution traces, "
     "Nsight Systems SQLite, Nsight Compute CSV, rocprof CSV and JSON, rocpd databases, Proton's "
     "hatchet files, CSV of stall samples";
 
@@ -172,6 +174,8 @@ std::string_view to_text(Format format) {
       return "hatchet";
     case Format::kStallCsv:
       return "stall-csv";
+    case Format::kExecutionTrace:
+      return "execution-trace";
   }
   return "unknown";
 }
@@ -200,6 +204,7 @@ Result<Format> detect_format(const std::string& path) {
     return sqlite_format(path);
   }
   if (looks_like_rocprof_json(prefix)) return Format::kRocprofJson;
+  if (looks_like_execution_trace(prefix)) return Format::kExecutionTrace;
   if (looks_like_hatchet(prefix)) return Format::kHatchet;
   if (const std::optional<Format> trace = looks_like_chrome_trace(prefix)) return *trace;
   if (looks_like_stall_csv(prefix)) return Format::kStallCsv;
@@ -245,6 +250,8 @@ Result<Profile> open_profile(const std::string& path, const ImportOptions& optio
       return import_hatchet(path, options);
     case Format::kStallCsv:
       return import_stall_csv(path, options);
+    case Format::kExecutionTrace:
+      return import_execution_trace(path);
   }
   return error(Code::kFailed, "{}: no importer", path);
 }

@@ -28,6 +28,8 @@ TEST_F(Open, FormatsAreKnownByContentsAndNotByName) {
             Format::kNcuCsv);
   EXPECT_EQ(*detect_format(file("d.csv", "\"Name\",\"Calls\",\"TotalDurationNs\"\n")),
             Format::kRocprofCsv);
+  EXPECT_EQ(*detect_format(file("e.txt", R"({"schema": "1.1.1-chakra.0.0.4", "nodes": []})")),
+            Format::kExecutionTrace);
   EXPECT_EQ(*detect_format(folder_), Format::kRocprofCsv);
 }
 

@@ -28,6 +28,7 @@ Result<TorchNote> parse_torch_note(const std::string& text) {
   note.detail = document["detail"].as_string().substr(0, 400);
   note.torch = document["torch"].as_string().substr(0, 64);
   note.trace = document["trace"].as_string();
+  note.flow = document["flow"].as_string();
   note.start_ns = document["start_ns"].as_int();
   note.end_ns = std::max(note.start_ns, document["end_ns"].as_int());
   note.steps = std::max<std::int64_t>(0, document["steps"].as_int());
@@ -38,7 +39,10 @@ Result<TorchNote> parse_torch_note(const std::string& text) {
   note.cost_ns = std::max(0.0, document["cost_ns"].as_double());
   note.cuda = document["cuda"].as_bool();
   note.keeps_cupti = document["keeps_cupti"].as_bool(true);
-  if (note.pid <= 0 || (!note.trace.empty() && base_name(note.trace) != note.trace))
+  const auto is_path = [](const std::string& file) {
+    return !file.empty() && base_name(file) != file;
+  };
+  if (note.pid <= 0 || is_path(note.trace) || is_path(note.flow))
     return error(Code::kCorrupt, "a note of the PyTorch hook without a process or with a path");
   return note;
 }

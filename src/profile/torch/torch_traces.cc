@@ -3,6 +3,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "profile/import/flow/flow.h"
 #include "profile/import/import.h"
 #include "profile/torch/note.h"
 #include "profile/torch/trace_merge.h"
@@ -30,9 +31,9 @@ std::string percent_of(double part, double whole) {
 
 // What the trace itself lacks.
 void take_notes(Profile& profile, const Profile& trace) {
-  constexpr std::array<std::string_view, 7> kKept = {
-      "damaged",   "no_device_work", "no_calls", "no_correlation", "graph_kernels_without_op",
-      "no_shapes", "timeline_full"};
+  constexpr std::array<std::string_view, 8> kKept = {
+      "damaged",   "no_device_work",           "no_calls",      "no_correlation",
+      "no_shapes", "graph_kernels_without_op", "timeline_full", "data_flow_unknown"};
   for (const CoverageNote& note : trace.coverage.notes)
     if (std::find(kKept.begin(), kKept.end(), note.cause) != kKept.end())
       torch_note(profile, note.cause.c_str(), "trace of PyTorch: " + note.text, note.count,
@@ -108,6 +109,20 @@ void add_trace(Profile& profile, const TorchNote& note, const Profile& trace) {
                            counted(merge.added_kernels, "kernel")),
                merge.added_launches);
   take_notes(profile, trace);
+}
+
+// Of the steps that the execution trace recorded, for those of the trace.
+void take_data_flow(Profile& trace, Profile& profile, const std::string& spool,
+                    const TorchNote& note) {
+  if (note.flow.empty()) return;
+  Result<DataFlow> flow = read_data_flow(join_path(spool, note.flow));
+  if (flow.is_ok()) {
+    trace.data_flow = std::move(flow).value();
+    judge_by_timeline(trace);
+  } else {
+    torch_note(profile, "data_flow_unknown",
+               "the data flow of a step is not known: " + flow.status().message());
+  }
 }
 
 // PyTorch to 2.11 gives a trace up where two of CUPTI's records have one id (pytorch#184792).
@@ -238,12 +253,13 @@ void add_torch_traces(Profile& profile, const std::string& spool,
     }
     ImportOptions options;
     options.max_timeline_events = kMaxTraceEvents;
-    const Result<Profile> trace = import_chrome_trace(join_path(spool, note.trace), options);
+    Result<Profile> trace = import_chrome_trace(join_path(spool, note.trace), options);
     if (trace.is_ok()) {
       if (!traced) drop_timeline_windows(profile);
       if (note.end_ns <= note.start_ns)  // the daemon knows what was recorded from the trace only
         std::tie(note.start_ns, note.end_ns) =
             std::tie(trace->timeline.begin_ns, trace->timeline.end_ns);
+      take_data_flow(*trace, profile, spool, note);
       add_trace(profile, note, *trace);
     } else {
       torch_note(profile, "torch_trace_unreadable",

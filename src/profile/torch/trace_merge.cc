@@ -45,6 +45,7 @@ class TraceJoin {
     place_kernels();
     place_copies();
     join_timeline();
+    merge_data_flow(run_.data_flow, trace_.data_flow);
     for (const KernelRow& row : run_.kernels) {
       out_.total_ns += row.duration.total_ns();
       if (!row.op.empty()) out_.with_op_ns += row.duration.total_ns();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Merges a trace of some steps of a run into the profile of the whole run. Totals, counts and
-// phases stay those of the run. The trace gives the rows ops, shapes and types, and the timeline.
+// phases stay those of the run. The trace gives the rows ops, shapes and types, the timeline and
+// the data flow.
 //
 // A row takes the ops of the trace's launches of the same kernel, grid and block. Where several ops
 // launch it, it is split: counts in the trace's proportion, durations as the trace has them, scaled

@@ -280,6 +280,34 @@ TEST(TorchTraces, RecordingThatEndedWithTheTraceIsNotAnotherClientsDoing) {
   std::filesystem::remove_all(spool);
 }
 
+TEST(TorchTraces, TheNotesExecutionTraceGivesTheDataFlow) {
+  const std::string spool = make_temporary_directory("purlin-torch-test").value();
+  const std::string data = std::string(PURLIN_SOURCE_DIR) + "/tests/data/";
+  const std::string flow = *read_file(data + "imports/attention_training.et.json.gz");
+  ASSERT_TRUE(write_atomic(join_path(spool, "t.json.gz"),
+                           *read_file(data + "traces/kineto_h200_transformer.json.gz"))
+                  .is_ok());
+  ASSERT_TRUE(write_atomic(join_path(spool, "torch-11-1.note"),
+                           R"({"schema":"purlin.torch/1","pid":11,"number":1,"mode":"steps",)"
+                           R"("trace":"t.json.gz","flow":"f.json.gz"})")
+                  .is_ok());
+  for (const bool whole : {true, false}) {
+    ASSERT_TRUE(write_atomic(join_path(spool, "f.json.gz"),
+                             flow.substr(0, whole ? flow.size() : flow.size() / 2))
+                    .is_ok());
+    Profile run = captured_run();
+    add_torch_traces(run, spool, {});
+    EXPECT_FALSE(run.timeline.empty());  // the trace is whole in both cases
+    EXPECT_EQ(run.data_flow.recorded(), whole);
+    const auto& notes = run.coverage.notes;
+    EXPECT_EQ(
+        std::any_of(notes.begin(), notes.end(),
+                    [](const CoverageNote& note) { return note.cause == "data_flow_unknown"; }),
+        !whole);
+  }
+  std::filesystem::remove_all(spool);
+}
+
 TEST(TorchNotes, AreReadLenientlyAndDamagedOnesAreNone) {
   const std::string good =
       R"({"schema":"purlin.torch/1","pid":7,"number":2,"mode":"steps","reason":"","steps":10,)"
@@ -294,7 +322,8 @@ TEST(TorchNotes, AreReadLenientlyAndDamagedOnesAreNone) {
     EXPECT_FALSE(parse_torch_note(good.substr(0, cut)).is_ok()) << cut;
   for (const char* bad :
        {R"({"schema":"purlin.torch/2","pid":7})", R"({"schema":"purlin.torch/1","pid":0})",
-        R"({"schema":"purlin.torch/1","pid":7,"trace":"../x.json"})", R"({"pid":7})"})
+        R"({"schema":"purlin.torch/1","pid":7,"trace":"../x.json"})",
+        R"({"schema":"purlin.torch/1","pid":7,"flow":"a/x.json"})", R"({"pid":7})"})
     EXPECT_FALSE(parse_torch_note(bad).is_ok()) << bad;
 }
 

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The steps of an execution trace: between marks `ProfilerStep#…`, else between the ends of
+// `Optimizer.step#…`, as the timeline has them. A step that the trace ends in is none. Pure
+// functions.
+#pragma once
+
+#include "profile/import/flow/trace.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace purlin::profile::flow {
+
+struct FlowStep {
+  std::uint32_t begin = 0, end = 0;  // of the trace's nodes
+
+  bool holds(std::uint32_t node) const { return begin <= node && node < end; }
+};
+
+std::vector<FlowStep> find_steps(const ExecutionTrace& trace);
+
+}  // namespace purlin::profile::flow

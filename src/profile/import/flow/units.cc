@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/import/flow/units.h"
+
+#include "base/text.h"
+#include "profile/import/flow/autograd.h"
+#include "profile/import/flow/op_kinds.h"
+
+#include <algorithm>
+#include <string_view>
+#include <unordered_set>
+
+namespace purlin::profile::flow {
+namespace {
+
+constexpr std::string_view kAccumulate = "torch::autograd::AccumulateGrad";
+constexpr std::string_view kBackward = "autograd::engine::evaluate_function";
+
+enum class Role : std::uint8_t {
+  kFrame,       // a range, a thread, an op that its children do: look inside
+  kInside,      // of a unit
+  kView,        // metadata only
+  kAllocation,  // memory without a value
+  kUnit,
+  kAccumulate,  // autograd takes a gradient
+  kReader,      // Python's part of autograd: what it does with its inputs is not known
+};
+
+// Storages of an op's inputs: an output in one of them is a view.
+class Storages {
+ public:
+  explicit Storages(std::span<const TensorUse> uses) {
+    for (const TensorUse& use : uses)
+      if (use.storage != 0) sorted_.push_back(use.storage);
+    std::sort(sorted_.begin(), sorted_.end());
+  }
+  bool has(const TensorUse& use) const {
+    return std::binary_search(sorted_.begin(), sorted_.end(), use.storage);
+  }
+
+ private:
+  std::vector<std::uint32_t> sorted_;
+};
+
+// Which nodes are units, from the innermost outwards.
+class Roles {
+ public:
+  explicit Roles(const ExecutionTrace& trace) : trace_(trace), roles_(trace.nodes.size()) {}
+
+  std::vector<Role> find() {
+    const std::size_t count = trace_.nodes.size();
+    first_child_.assign(count, kNoIndex);
+    next_.assign(count, kNoIndex);
+    for (std::size_t i = count; i-- > 0;) {  // children come out in the order of their start
+      const std::uint32_t parent = trace_.nodes[i].parent;
+      if (parent == i) continue;
+      next_[i] = first_child_[parent];
+      first_child_[parent] = static_cast<std::uint32_t>(i);
+    }
+    written_.resize(count);
+    open_.resize(count);
+    in_op_.assign(count, 0);
+    for (std::size_t i = 0; i < count; ++i) {
+      const TraceNode& parent = trace_.nodes[trace_.nodes[i].parent];
+      if (trace_.nodes[i].parent != i && (parent.is_op() || parent.scope == 0))
+        in_op_[i] = parent.is_op() ? 1 : in_op_[trace_.nodes[i].parent];
+    }
+    for (std::size_t i = count; i-- > 0;) roles_[i] = role_of(static_cast<std::uint32_t>(i));
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint32_t parent = trace_.nodes[i].parent;
+      if (parent != i && (roles_[parent] == Role::kUnit || roles_[parent] == Role::kInside ||
+                          roles_[parent] == Role::kView || roles_[parent] == Role::kAllocation))
+        roles_[i] = Role::kInside;
+    }
+    return std::move(roles_);
+  }
+
+ private:
+  Role role_of(std::uint32_t index) {
+    const TraceNode& node = trace_.nodes[index];
+    const std::string_view name = trace_.name(node);
+    gather(index);
+    if (!node.is_op()) {
+      if (name == kAccumulate) return Role::kAccumulate;
+      if (is_python_function(index)) return Role::kReader;
+      return is_unknown_work(index) ? unit(index) : Role::kFrame;
+    }
+    if (is_allocation(name)) {
+      written_[index].clear();
+      open_[index].clear();
+      for (const TensorUse& output : trace_.outputs(node))
+        if (output.storage != 0) open_[index].push_back(output.storage);
+      std::sort(open_[index].begin(), open_[index].end());
+      return Role::kAllocation;
+    }
+    if (!starts_with(name, "aten::")) return unit(index);
+    if (is_metadata(name)) return Role::kView;
+    if (gives_to_host(name) || is_batch_norm(name)) return unit(index);
+    const std::vector<std::uint32_t> results = results_of(node);
+    if (results.empty() && first_child_[index] == kNoIndex) return Role::kView;
+    const bool done_inside =
+        open_[index].empty() &&
+        std::all_of(results.begin(), results.end(), [&](std::uint32_t storage) {
+          return std::binary_search(written_[index].begin(), written_[index].end(), storage);
+        });
+    if (done_inside) return written_[index].empty() && results.empty() ? view(index) : Role::kFrame;
+    return unit(index);
+  }
+
+  Role view(std::uint32_t index) {
+    // Inside, the host may take a value.
+    for (std::uint32_t child = first_child_[index]; child != kNoIndex; child = next_[child])
+      if (roles_[child] != Role::kView) return Role::kFrame;
+    return Role::kView;
+  }
+
+  Role unit(std::uint32_t index) {
+    written_[index] = results_of(trace_.nodes[index]);
+    std::sort(written_[index].begin(), written_[index].end());
+    open_[index].clear();
+    return Role::kUnit;
+  }
+
+  // A launch of a compiled kernel, or a node that says what it reads and is part of no op.
+  bool is_unknown_work(std::uint32_t index) const {
+    const TraceNode& node = trace_.nodes[index];
+    if (node.kernel) return true;
+    return node.scope == 0 && node.inputs + node.outputs > 0 && in_op_[index] == 0 &&
+           first_child_[index] == kNoIndex;
+  }
+
+  // torch.autograd.Function, forward or backward, which may launch kernels of any origin. PyTorch's
+  // own nodes have a number: MulBackward0.
+  bool is_python_function(std::uint32_t index) const {
+    const TraceNode& node = trace_.nodes[index];
+    if (node.kernel || node.inputs == 0 || in_op_[index] != 0) return false;
+    return node.scope == 0
+               ? first_child_[index] != kNoIndex
+               : node.scope == kBackwardScope && ends_with(trace_.name(node), "Backward");
+  }
+
+  // Storages that the op's own schema says it gives a value to.
+  std::vector<std::uint32_t> results_of(const TraceNode& node) const {
+    std::vector<std::uint32_t> results;
+    const std::span<const TensorUse> inputs = trace_.inputs(node);
+    for (const TensorUse& input : inputs)
+      if (input.storage != 0 && trace_.schemas[node.schema].writes(input.argument))
+        results.push_back(input.storage);
+    const Storages given(inputs);
+    for (const TensorUse& output : trace_.outputs(node))
+      if (output.storage != 0 && !given.has(output)) results.push_back(output.storage);
+    return results;
+  }
+
+  // What the children wrote, and memory of theirs that none of them wrote to. A parent takes it
+  // over; ranges and threads ask for none of it.
+  void gather(std::uint32_t index) {
+    std::vector<std::uint32_t>&written = written_[index], &open = open_[index];
+    const bool keep = trace_.nodes[index].is_op();
+    for (std::uint32_t child = first_child_[index]; child != kNoIndex; child = next_[child]) {
+      if (keep) {
+        take(written_[child], written);
+        take(open_[child], open);
+      }
+      written_[child] = {};
+      open_[child] = {};
+    }
+    open.erase(std::remove_if(open.begin(), open.end(),
+                              [&](std::uint32_t storage) {
+                                return std::binary_search(written.begin(), written.end(), storage);
+                              }),
+               open.end());
+  }
+
+  static void take(std::vector<std::uint32_t>& from, std::vector<std::uint32_t>& into) {
+    if (into.empty()) {
+      into.swap(from);
+      return;
+    }
+    const auto middle = static_cast<std::ptrdiff_t>(into.size());
+    into.insert(into.end(), from.begin(), from.end());
+    std::inplace_merge(into.begin(), into.begin() + middle, into.end());
+    into.erase(std::unique(into.begin(), into.end()), into.end());
+  }
+
+  const ExecutionTrace& trace_;
+  std::vector<Role> roles_;
+  std::vector<std::uint32_t> first_child_, next_;
+  std::vector<std::vector<std::uint32_t>> written_, open_;  // sorted
+  std::vector<char> in_op_;
+};
+
+class Walk {
+ public:
+  explicit Walk(const ExecutionTrace& trace)
+      : trace_(trace),
+        roles_(Roles(trace).find()),
+        differentiated_(find_differentiated(trace)),
+        value_of_(trace.storages, kNoIndex),
+        unit_of_(trace.nodes.size(), kNoIndex),
+        backward_(trace.nodes.size(), 0),
+        accumulate_(trace.nodes.size(), 0),
+        bytes_(trace.storages, 0) {
+    for (const TensorUse& use : trace.uses)
+      bytes_[use.storage] =
+          std::max(bytes_[use.storage], use.offset * use.item_bytes + use.bytes());
+  }
+
+  Units walk() {
+    const auto count = static_cast<std::uint32_t>(trace_.nodes.size());
+    for (std::uint32_t i = 0; i < count; ++i) {
+      mark_pass(i);
+      const TraceNode& node = trace_.nodes[i];
+      switch (roles_[i]) {
+        case Role::kAllocation:
+          for (const TensorUse& output : trace_.outputs(node))
+            if (output.storage != 0) begin(output, i);
+          break;
+        case Role::kAccumulate:
+          for (const TensorUse& input : trace_.inputs(node))
+            if (input.storage != 0) out_.memories[current(input).memory].gradient = true;
+          break;
+        case Role::kUnit:
+          add_unit(i);
+          break;
+        case Role::kReader:
+          add_reader(i);
+          break;
+        case Role::kFrame:
+        case Role::kView:
+        case Role::kInside:
+          break;
+      }
+    }
+    return std::move(out_);
+  }
+
+ private:
+  void mark_pass(std::uint32_t index) {
+    const TraceNode& node = trace_.nodes[index];
+    const std::string& name = trace_.name(node);
+    backward_[index] = starts_with(name, kBackward) || backward_[node.parent] != 0 ? 1 : 0;
+    accumulate_[index] = name == kAccumulate || accumulate_[node.parent] != 0 ? 1 : 0;
+  }
+
+  // The value that a storage holds now.
+  Value& current(const TensorUse& use) {
+    std::uint32_t& at = value_of_[use.storage];
+    if (at == kNoIndex) {
+      at = static_cast<std::uint32_t>(out_.values.size());
+      Value value;
+      value.memory = static_cast<std::uint32_t>(out_.memories.size());
+      value.storage = use.storage;
+      out_.memories.push_back({0, false, false, false, use.host, bytes_[use.storage]});
+      out_.values.push_back(value);
+    }
+    return out_.values[at];
+  }
+
+  // New memory at the address.
+  Value& begin(const TensorUse& use, std::uint32_t node) {
+    std::uint32_t& at = value_of_[use.storage];
+    if (at != kNoIndex) out_.memories[out_.values[at].memory].ended = true;
+    at = static_cast<std::uint32_t>(out_.values.size());
+    Value value;
+    value.memory = static_cast<std::uint32_t>(out_.memories.size());
+    value.storage = use.storage;
+    value.unset = true;
+    out_.memories.push_back(
+        {node, true, false, false, use.host, use.offset * use.item_bytes + use.bytes()});
+    out_.values.push_back(value);
+    return out_.values[at];
+  }
+
+  void read(const TensorUse& use, bool rest = false) {
+    const Value& value = current(use);
+    if (value.unset && rest) return;
+    if (value.unset && !use.host) out_.hidden = true;
+    out_.reads.push_back(
+        {value_of_[use.storage], static_cast<std::uint32_t>(&use - trace_.uses.data()), rest});
+  }
+
+  void write(const TensorUse& use, std::uint32_t unit) {
+    Value value = current(use);
+    const std::uint32_t before = value_of_[use.storage];
+    value.whole = covers(use);
+    value.bytes = value.whole ? use.bytes() : std::max(use.bytes(), value.bytes);
+    value.before = kNoIndex;
+    if (!value.unset) {
+      value.before = before;
+      out_.values[before].changed = true;
+    }
+    value.last = use.last;
+    value.unset = value.changed = false;
+    value.writer = unit;
+    value.output = static_cast<std::uint32_t>(out_.writes.size()) - out_.units[unit].first_write;
+    out_.units[unit].device = out_.units[unit].device || !use.host;
+    value_of_[use.storage] = static_cast<std::uint32_t>(out_.values.size());
+    out_.writes.push_back(value_of_[use.storage]);
+    out_.values.push_back(value);
+  }
+
+  // Whether a write there leaves nothing of the value before.
+  bool covers(const TensorUse& use) {
+    return use.bytes() >= out_.memories[current(use).memory].bytes;
+  }
+
+  void add_reader(std::uint32_t index) {
+    Unit unit;
+    unit.node = index;
+    unit.first_read = static_cast<std::uint32_t>(out_.reads.size());
+    unit.first_write = static_cast<std::uint32_t>(out_.writes.size());
+    unit.unknown = unit.random = true;
+    for (const TensorUse& input : trace_.inputs(trace_.nodes[index]))
+      if (input.storage != 0 && !current(input).unset) read(input);
+    unit.reads = static_cast<std::uint32_t>(out_.reads.size()) - unit.first_read;
+    out_.units.push_back(unit);
+  }
+
+  void add_unit(std::uint32_t index) {
+    const TraceNode& node = trace_.nodes[index];
+    const std::string& name = trace_.name(node);
+    const auto self = static_cast<std::uint32_t>(out_.units.size());
+    Unit unit;
+    unit.node = index;
+    unit.first_read = static_cast<std::uint32_t>(out_.reads.size());
+    unit.first_write = static_cast<std::uint32_t>(out_.writes.size());
+    unit.unknown = !starts_with(name, "aten::");
+    unit.host = gives_to_host(name);
+    unit.random =
+        unit.unknown || is_random(name) || node.dropout || trace_.schemas[node.schema].generator;
+    unit.accumulates = accumulate_[index] != 0;
+    unit.backward = backward_[index] != 0;
+    unit.differentiated = differentiated_[index];
+    out_.units.push_back(unit);
+
+    const std::span<const TensorUse> inputs = trace_.inputs(node);
+    std::vector<const TensorUse*> written;
+    bool from_device = false, to_host = false;
+    for (const TensorUse& input : inputs) {
+      if (input.storage == 0) continue;
+      from_device = from_device || !input.host;
+      const bool writes = writes_input(node, name, input);
+      if (writes) {
+        written.push_back(&input);
+        to_host = to_host || input.host;
+        if (current(input).unset) continue;
+        if (!covers(input)) read(input, true);
+        if (overwrites(node, name, input)) continue;
+      }
+      read(input);
+    }
+    read_inside(index, self);
+    for (const TensorUse* use : written) write(*use, self);
+    const Storages given(inputs);
+    for (const TensorUse& output : trace_.outputs(node)) {
+      if (output.storage == 0 || given.has(output)) continue;
+      if (!was_written(output, self)) {
+        begin(output, index);
+        write(output, self);
+      }
+      to_host = to_host || output.host;
+    }
+    Unit& made = out_.units[self];
+    made.reads = static_cast<std::uint32_t>(out_.reads.size()) - made.first_read;
+    made.writes = static_cast<std::uint32_t>(out_.writes.size()) - made.first_write;
+    made.host = made.host || (from_device && to_host);
+    for (std::uint32_t i = 0; made.accumulates && i < made.writes; ++i)
+      out_.memories[out_.values[out_.writes[made.first_write + i]].memory].gradient = true;
+  }
+
+  // Schemas do not tell it of collectives, kernels and the statistics of a batch norm.
+  bool writes_input(const TraceNode& node, const std::string& name, const TensorUse& input) const {
+    if (!node.is_op() || is_collective(name)) return true;
+    if (is_batch_norm(name) && node.training && (input.argument == 3 || input.argument == 4))
+      return true;
+    return trace_.schemas[node.schema].writes(input.argument);
+  }
+
+  // In place, without a look at what was there.
+  bool overwrites(const TraceNode& node, const std::string& name, const TensorUse& input) const {
+    const OpSchema& schema = trace_.schemas[node.schema];
+    return schema.is_result(input.argument) || (input.argument == 0 && only_overwrites(name));
+  }
+
+  bool was_written(const TensorUse& use, std::uint32_t unit) {
+    const std::uint32_t at = value_of_[use.storage];
+    return at != kNoIndex && out_.values[at].writer == unit;
+  }
+
+  // What the ops inside a unit read and write of memory from outside it.
+  void read_inside(std::uint32_t index, std::uint32_t self) {
+    std::unordered_set<std::uint32_t> known;
+    for (const TensorUse& input : trace_.inputs(trace_.nodes[index])) known.insert(input.storage);
+    for (const TensorUse& output : trace_.outputs(trace_.nodes[index]))
+      known.insert(output.storage);
+    for (std::uint32_t i = index + 1; i < trace_.nodes.size(); ++i) {
+      const TraceNode& node = trace_.nodes[i];
+      if (node.thread != trace_.nodes[index].thread) continue;
+      if (roles_[i] != Role::kInside || unit_above(i) != index) break;
+      const std::span<const TensorUse> inputs = trace_.inputs(node);
+      if (node.is_op() && !is_view(node)) {
+        for (const TensorUse& input : inputs) {
+          if (input.storage == 0 || known.contains(input.storage)) continue;
+          if (!current(input).unset) read(input);
+          if (trace_.schemas[node.schema].writes(input.argument)) write(input, self);
+        }
+      }
+      const Storages given(inputs);
+      for (const TensorUse& output : trace_.outputs(node))
+        if (!given.has(output)) known.insert(output.storage);
+    }
+  }
+
+  bool is_view(const TraceNode& node) const {
+    const Storages given(trace_.inputs(node));
+    const std::span<const TensorUse> outputs = trace_.outputs(node);
+    return !trace_.schemas[node.schema].writes_any() &&
+           std::all_of(outputs.begin(), outputs.end(),
+                       [&](const TensorUse& output) { return given.has(output); });
+  }
+
+  // Nodes inside it come later, so that the walk has not been there.
+  std::uint32_t unit_above(std::uint32_t index) {
+    const std::uint32_t parent = trace_.nodes[index].parent;
+    unit_of_[index] = roles_[parent] == Role::kInside ? unit_of_[parent] : parent;
+    return unit_of_[index];
+  }
+
+  const ExecutionTrace& trace_;
+  std::vector<Role> roles_;
+  std::vector<bool> differentiated_;
+  std::vector<std::uint32_t> value_of_;  // by storage
+  std::vector<std::uint32_t> unit_of_;   // by node inside one
+  std::vector<char> backward_, accumulate_;
+  std::vector<double> bytes_;  // by storage: of all tensors seen there
+  Units out_;
+};
+
+}  // namespace
+
+Units find_units(const ExecutionTrace& trace) { return Walk(trace).walk(); }
+
+}  // namespace purlin::profile::flow
