@@ -8,7 +8,7 @@ its own rule, which `after` carries out, or where that is absent in the interval
 counts inside among all pairs with a gain and among those that have an interval. A kernel under `unknown_roofs` has no estimate,
 so it neither names nor promises anything: its pairs are counted apart. A null pair counts as quiet where its rule promises at most 3 %. `--own` takes the
 profiles of own.py (own/NAME.plprof), where they are, and `--synced` the traces with a synchronisation after each step, against
-the gain that was measured without one.
+the gain that was measured without one. Where a pair has an execution trace, advice has it too, but with `--no-flow`.
 """
 
 import json
@@ -22,8 +22,10 @@ import tempfile
 QUIET = 0.03
 
 
-def advice_of(purlin, trace):
-    out = subprocess.run([purlin, "advise", "--json", trace], capture_output=True, text=True, check=False)
+def advice_of(purlin, trace, flow=""):
+    """`flow`: the execution trace of the same program, where there is one."""
+    files = [trace, flow] if flow else [trace]
+    out = subprocess.run([purlin, "advise", "--json", *files], capture_output=True, text=True, check=False)
     return json.loads(out.stdout)
 
 
@@ -109,6 +111,9 @@ def pairs_of(folder, options):
     if "--synced" in options:
         pairs = [{**pair, "trace": pair["synced"]["trace"]} for pair in pairs if "synced" in pair]
     pairs = [{**pair, "trace": os.path.join(folder, recording_of(pair, options))} for pair in pairs if "error" not in pair]
+    for pair in pairs:
+        flow = os.path.join(folder, pair.get("flow", ""))
+        pair["flow"] = flow if "flow" in pair and "--no-flow" not in options and os.path.exists(flow) else ""
     return [pair for pair in pairs if os.path.exists(pair["trace"])]
 
 
@@ -124,7 +129,7 @@ def main():
     for aside, where in ((False, "seen while the constants were chosen"), (True, "set aside")):
         chosen = [pair for pair in pairs if pair["set_aside"] == aside] if aside in wanted else []
         for pair in chosen:
-            advice = advice_of(purlin, pair["trace"])
+            advice = advice_of(purlin, pair["trace"], pair["flow"])
             judge(pair, advice["interventions"] + advice["trades"], "--rule-alone" in options)
             pair["unknown_roof"] = "rank" not in pair and bool(advice.get("unknown_roofs"))
             if advice["replay"]:

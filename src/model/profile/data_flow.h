@@ -34,6 +34,9 @@ struct DataFlow {
   // Each step computes the same from the same data, as benchmarks do. Then only what depends on no
   // data is kUnchanged.
   bool same_data = false;
+  // Ops of the step read numbers of the host, whose values are not recorded. Then equal results are
+  // missed: what no fact names may be repeated or unchanged all the same.
+  bool host_numbers = false;
   std::vector<FlowFact> facts;  // by op and ordinal; an op may have several
 
   bool recorded() const { return steps > 0; }

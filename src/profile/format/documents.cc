@@ -154,6 +154,7 @@ Json to_json(const DataFlow& flow) {
   return Json::object({{"steps", flow.steps},
                        {"ops", flow.ops},
                        {"same_data", flow.same_data},
+                       {"host_numbers", flow.host_numbers},
                        {"facts", std::move(facts)}});
 }
 
@@ -162,6 +163,7 @@ DataFlow data_flow_from_json(const Json& json) {
   flow.steps = flow_count(json, "steps");
   flow.ops = flow_count(json, "ops");
   flow.same_data = json["same_data"].as_bool();
+  flow.host_numbers = json["host_numbers"].as_bool();
   for (const Json& item : json["facts"].items()) {
     if (flow.facts.size() >= kMaxFlowFacts) break;
     const auto kind = std::find(kFlowKinds.begin(), kFlowKinds.end(), item["kind"].as_string());

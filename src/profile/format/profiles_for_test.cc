@@ -166,6 +166,7 @@ class Maker {
     flow.steps = 2 + below(3);
     flow.ops = below(100);
     flow.same_data = below(2) == 0;
+    flow.host_numbers = below(2) == 0;
     for (std::uint32_t i = 0; i < 4; ++i) {
       FlowFact fact;
       fact.kind = static_cast<FlowKind>(i);
@@ -207,7 +208,7 @@ class Teller {
     for (const CopyRow& row : profile_.copies) line("copy {}", copy(row) + sketch(row.duration));
     stalls();
     const DataFlow& flow = profile_.data_flow;
-    line("flow {} {} {}", flow.steps, flow.ops, flow.same_data);
+    line("flow {} {} {} {}", flow.steps, flow.ops, flow.same_data, flow.host_numbers);
     for (const FlowFact& fact : flow.facts)
       line("fact {} {} {} {} {} {} {}", static_cast<int>(fact.kind), fact.op, fact.ordinal,
            fact.count, fact.read_share, fact.reader, fact.earlier);

@@ -156,6 +156,10 @@ class Facts {
       ++all;
       same += in_all(data, numbers_[i].by_data) ? 1 : 0;
     }
+    for (std::uint32_t i = first_; i < last_; ++i)
+      for (std::uint32_t k = 0; computes(i) && k < units_.units[i].reads; ++k)
+        out_.host_numbers =
+            out_.host_numbers || trace_.uses[units_.reads[units_.units[i].first_read + k].use].host;
     out_.same_data = all > 0 && same >= kSameData * all;
     const std::vector<NumberSet> exact =
         of_steps([](const UnitNumber& number) { return number.exact; });

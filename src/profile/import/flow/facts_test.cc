@@ -411,6 +411,26 @@ TEST(FlowFacts, ScalarsOfTheHostDifferEachTime) {
   EXPECT_EQ(repeated(program), "");
   EXPECT_EQ(unchanged(program), "");
   EXPECT_TRUE(flow_of_steps(program).same_data);
+  EXPECT_TRUE(flow_of_steps(program).host_numbers);
+}
+
+// The kernel of a complex abs writes memory that resize_ has given, which a copy then reads.
+TEST(FlowFacts, AnOpWhoseChildReadsMemoryOfItsOwnReadsItsInput) {
+  const TensorText own = tensor(60, {4, 8}), empty = tensor(61, {0});
+  const Program program = [&](TraceText& trace, int) {
+    trace.unary("_fft_r2c", kX, kA);
+    trace.begin_op("aten::abs", "(Tensor self) -> Tensor", {kA}, {kB});
+    trace.empty(kB);
+    trace.empty(empty);
+    trace.op("aten::resize_", "(Tensor(a!) self, SymInt[] size) -> Tensor(a!)", {empty}, {own});
+    trace.op("aten::copy_", "(Tensor(a!) self, Tensor src) -> Tensor(a!)", {kB, own}, {kB});
+    trace.end();
+    trace.to_host(kB);
+  };
+  const DataFlow found = flow_of_steps(program);
+  EXPECT_TRUE(found.recorded());
+  EXPECT_FALSE(found.host_numbers);
+  for (const FlowFact& fact : found.facts) EXPECT_NE(fact.kind, FlowKind::kUnread) << fact.op;
 }
 
 // An address that was given back and handed out again is another value.

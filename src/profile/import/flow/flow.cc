@@ -96,10 +96,19 @@ void judge_by_timeline(Profile& profile) {
     const auto& [of, begin, end] = *(after - 1);
     return of == process && begin <= time && time < end;
   };
+  // What was launched before the recording began has no call, and may run during the first steps.
+  constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+  std::vector<std::int64_t> first(profile.processes.size(), kNever);
+  for (const Activity& activity : timeline.activities)
+    if (activity.call < timeline.calls.size() && activity.process < first.size())
+      first[activity.process] = std::min(first[activity.process], activity.start_ns);
   double hidden = 0;
   for (const Activity& activity : timeline.activities) {
     if (activity.kind != ActivityKind::kKernel) continue;
     const bool called = activity.call < timeline.calls.size();
+    if (!called && activity.process < first.size() && first[activity.process] < kNever &&
+        activity.start_ns < first[activity.process])
+      continue;
     const std::uint32_t op = called ? timeline.calls[activity.call].op : kNone;
     if (op < timeline.ops.size() && timeline.ops[op].name < timeline.names.size() &&
         is_recorded_op(timeline.names[timeline.ops[op].name]))

@@ -88,6 +88,12 @@ TEST(DataFlow, GoesWhereTheTimelineHasKernelsThatNoOpLaunched) {
   EXPECT_FALSE(stays(with_launch("MyFunction")));
   EXPECT_FALSE(stays(with_launch("aten::mm", true)));
   EXPECT_TRUE(stays(with_launch("", false, 200)));  // after the step
+  Profile late = with_launch("aten::mm");  // runs in the step, launched before the recording
+  Activity before = late.timeline.activities[0];
+  before.start_ns = 10;
+  before.call = kNone;
+  late.timeline.activities.insert(late.timeline.activities.begin(), before);
+  EXPECT_TRUE(stays(late));
   Profile none;
   judge_by_timeline(none);
   EXPECT_TRUE(none.coverage.notes.empty());

@@ -84,7 +84,7 @@ class Roles {
       if (is_python_function(index)) return Role::kReader;
       return is_unknown_work(index) ? unit(index) : Role::kFrame;
     }
-    if (is_allocation(name)) {
+    if (is_allocation(name) || (is_metadata(name) && moves(node))) {
       written_[index].clear();
       open_[index].clear();
       for (const TensorUse& output : trace_.outputs(node))
@@ -104,6 +104,15 @@ class Roles {
         });
     if (done_inside) return written_[index].empty() && results.empty() ? view(index) : Role::kFrame;
     return unit(index);
+  }
+
+  // Gives a tensor other memory, as resize_ does.
+  bool moves(const TraceNode& node) const {
+    const Storages given(trace_.inputs(node));
+    const auto outputs = trace_.outputs(node);
+    return std::any_of(outputs.begin(), outputs.end(), [&](const TensorUse& output) {
+      return output.storage != 0 && !given.has(output);
+    });
   }
 
   Role view(std::uint32_t index) {

@@ -121,7 +121,8 @@ class Flow {
     if (!flow_.recorded()) return;
     found_ = find_flow(walk_);
     const bool known = found_.tells_all();
-    walk_.know({known && knows_readers(), known, known && !flow_.same_data});
+    const bool repeats = known && !flow_.host_numbers;
+    walk_.know({known && knows_readers(), repeats, repeats && !flow_.same_data});
     note();
     for (const FlowWork& work : found_.work) place(work);
     keep_what_autograd_needs();

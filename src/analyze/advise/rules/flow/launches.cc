@@ -5,6 +5,7 @@
 #include "analyze/timeline/steps.h"
 
 #include <algorithm>
+#include <limits>
 #include <string_view>
 #include <unordered_map>
 
@@ -114,10 +115,18 @@ class Finder {
     return out;
   }
   void find_launches() {
+    // What was launched before the recording began has no call.
+    constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+    std::int64_t first = kNever;
     for (const Activity& one : timeline_.activities)
+      if (one.call < timeline_.calls.size()) first = std::min(first, one.start_ns);
+    for (const Activity& one : timeline_.activities) {
+      const bool called = one.call < timeline_.calls.size();
       if (one.kind == ActivityKind::kKernel &&
-          (one.call >= timeline_.calls.size() || timeline_.calls[one.call].op == kNone))
+          (called || first == kNever || one.start_ns >= first) &&
+          (!called || timeline_.calls[one.call].op == kNone))
         ++out_.without_op;
+    }
     if (of_op_.empty()) return;
     std::unordered_map<std::uint32_t, std::size_t> place;  // of an op, in its fact's groups
     std::vector<std::uint32_t> ops;
