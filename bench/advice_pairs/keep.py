@@ -2,6 +2,7 @@
 """Packs what run.py wrote: `python3 keep.py PURLIN FOLDER OUT.tar.xz [MOST]`. score.py and margins.py read such an archive.
 
 Each trace is imported first: a profile takes a third of a compressed trace, and `purlin advise` says the same of both.
+An execution trace is imported with its trace, so the profile has the data flow.
 Profiles of more than MOST bytes, 1,000,000 where it is not given, are left out, and with them their pairs.
 """
 
@@ -29,8 +30,9 @@ def main():
                 trace = row["trace"]
                 row["trace"] = trace.removesuffix(".json.gz") + ".plprof"
                 profile = os.path.join(kept, row["trace"])
-                subprocess.run([purlin, "import", os.path.join(folder, trace), "-o", profile],
-                               check=True, stdout=subprocess.DEVNULL)
+                flow = os.path.join(folder, row.pop("flow", ""))
+                files = [os.path.join(folder, trace), *([flow] if os.path.isfile(flow) else [])]
+                subprocess.run([purlin, "import", *files, "-o", profile], check=True, stdout=subprocess.DEVNULL)
                 if os.path.getsize(profile) > most:
                     print(f"left out: {row['trace']}, {os.path.getsize(profile)} bytes")
                     os.remove(profile)

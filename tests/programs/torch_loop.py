@@ -67,6 +67,34 @@ def kernels(profiler):
     return sum(e["cat"] == "kernel" for e in profiler.profiler.kineto_results.list)
 
 
+def flow():
+    """Goes on until its execution trace is in the spool, or is not to come."""
+    until(traced)
+    until(lambda: any("flow" in note or "no_flow" in note for note in notes()))
+
+
+def flow_fork():
+    """Forks in each step."""
+    end = time.time() + 60
+    while SPOOL and time.time() < end and not any("no_flow" in note for note in notes()):
+        step()
+        child = os.fork()
+        if child == 0:
+            os._exit(0)
+        os.waitpid(child, 0)
+
+
+def own_observer():
+    """The program has an execution trace of its own."""
+    from torch._C import _profiler
+
+    _profiler._add_execution_trace_observer("own.et.json")
+    flow()
+    _profiler._remove_execution_trace_observer()
+    with open("own.et.json") as file:
+        print("own nodes", len(json.load(file)["nodes"]))
+
+
 def after():
     """Goes on for some steps after its trace."""
     until(traced)
@@ -244,6 +272,9 @@ MODES = {
     "infer": lambda: until(traced, train=False),
     "infer_note": lambda: until(reasoned, train=False),
     "after": after,
+    "flow": flow,
+    "flow_fork": flow_fork,
+    "own_observer": own_observer,
     "open": lambda: until(window_open),
     "some": lambda: [step() for _ in range(9)],
     "cuda": torch.cuda.init,

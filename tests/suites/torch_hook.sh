@@ -119,6 +119,24 @@ unchanged 0 after
 has_note torch_step "after it ("
 expect_json report.json "0 < d['coverage']['step_ns'] < 1e9"
 
+# --- the data flow of steps after the trace, by an observer that prints warnings where it may
+cp -r "$PYTHONPATH" flow_torch
+mkdir flow_torch/torch/lib
+echo 'int FLAGS_caffe2_log_level = 1;' | ${CC:-cc} -shared -fPIC -x c - -o flow_torch/torch/lib/libc10.so
+flowing() { PYTHONPATH=$tmp/flow_torch unchanged 0 "$@"; }
+flowing flow
+grep -aq '"data_flow":{"steps":3,"ops":4,"same_data":false' a.plprof || fail "no data flow in the profile"
+grep -aq '"kind":"unread","op":"aten::mm","ordinal":0,"count":2' a.plprof || fail "the product that no op reads is no fact"
+has_note torch_trace "recorded 10 steps"
+FAKE_TORCH_LAYOUT=sparse_csr flowing flow
+has_note data_flow_unknown "a tensor without strides"
+flowing flow_fork
+has_note data_flow_unknown "the program forked"
+flowing own_observer
+has_note data_flow_unknown "an execution trace of its own"
+unchanged 0 flow
+has_note data_flow_unknown "would print a warning"
+
 # --- exit codes, signals, an end within the window
 unchanged 7 wait exit7
 unchanged 143 wait term

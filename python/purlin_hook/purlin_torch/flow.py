@@ -35,14 +35,14 @@ class FlowTrace:
         self._ballast = []
 
     def start(self):
-        profiler = self.torch._C._profiler
+        profiler = self._observer()
         level = self._level()
         if os.environ.get("ENABLE_PYTORCH_EXECUTION_TRACE", "0") not in ("", "0"):
-            raise Unfit("the program's own execution trace")
+            raise Unfit("the program has an execution trace of its own")
         with _Quiet(level):
             added = profiler._add_execution_trace_observer(self.path)
             if not added or not os.path.exists(self.path):  # another one is registered
-                raise Unfit("the program's own execution trace")
+                raise Unfit("the program has an execution trace of its own")
             profiler._enable_execution_trace_observer()
         self.recording = True
         self._ballast = [self._range("purlin") for _ in range(self.BALLAST)]
@@ -63,7 +63,7 @@ class FlowTrace:
         if not self.recording:
             return
         self.recording = False
-        profiler = self.torch._C._profiler
+        profiler = self._observer()
         with _Quiet(self._level()):
             profiler._disable_execution_trace_observer()
             profiler._remove_execution_trace_observer()
@@ -77,6 +77,12 @@ class FlowTrace:
             os.unlink(self.path)
         except OSError:
             pass
+
+    @staticmethod
+    def _observer():
+        from torch._C import _profiler
+
+        return _profiler
 
     def _range(self, name):
         out = self.torch.autograd.profiler.record_function(name)
@@ -95,7 +101,7 @@ class FlowTrace:
                 return ctypes.c_int.in_dll(ctypes.CDLL(library), symbol)
             except (OSError, ValueError):
                 pass
-        raise Unfit("PyTorch would print a warning")
+        raise Unfit("this PyTorch would print a warning")
 
 
 class _Quiet:
@@ -121,7 +127,7 @@ def check(torch, results, since_ns):
     for event in results.events():
         name = event.name()
         if "nested" in name or "sparse" in name or "compile_inner" in name:
-            raise Unfit(name)
+            raise Unfit("sparse or nested tensors, or a compiler at work (%s)" % name[:80])
         if event.fwd_thread_id() > 0:
             forward.add(event.fwd_thread_id())
     if len(forward) > 1:
@@ -140,4 +146,4 @@ def check(torch, results, since_ns):
                         raise Unfit("a tensor without strides")
         stack.extend(event.children)
     if ops == 0 or ops > MOST_OPS:
-        raise Unfit("%d ops in a step" % ops)
+        raise Unfit("%d ops in a step, where 1 to %d are possible" % (ops, MOST_OPS))

@@ -291,7 +291,8 @@ class Hook:
             if is_the_programs(fault):
                 raise
             recording.drop()
-            window.saved["no_flow"] = text_of(fault)
+            unfit = isinstance(fault, flow.Unfit)
+            window.saved["no_flow"] = str(fault) if unfit else text_of(fault)
         else:
             self._flow = recording
             self._guard.install()
@@ -309,7 +310,7 @@ class Hook:
             threading.Thread(target=self._save_flow, args=(recording,), name="purlin-torch").start()
         else:
             recording.drop()
-            window.saved["no_flow"] = "ended"
+            window.saved["no_flow"] = "the program forked, ended or started a profiler meanwhile"
 
     def _save_flow(self, recording):
         window = recording.window

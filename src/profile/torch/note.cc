@@ -29,6 +29,7 @@ Result<TorchNote> parse_torch_note(const std::string& text) {
   note.torch = document["torch"].as_string().substr(0, 64);
   note.trace = document["trace"].as_string();
   note.flow = document["flow"].as_string();
+  note.no_flow = document["no_flow"].as_string().substr(0, 400);
   note.start_ns = document["start_ns"].as_int();
   note.end_ns = std::max(note.start_ns, document["end_ns"].as_int());
   note.steps = std::max<std::int64_t>(0, document["steps"].as_int());

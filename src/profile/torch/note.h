@@ -18,8 +18,9 @@ struct TorchNote {
   std::string mode;    // "steps", "time", "none"
   std::string reason;  // why there is no trace: "own_profiler", "not_steady", …; "" with a trace
   std::string detail, torch;
-  std::string trace;  // the trace's file in the same folder
-  std::string flow;   // the execution trace's, of other steps
+  std::string trace;    // the trace's file in the same folder
+  std::string flow;     // the execution trace's, of other steps
+  std::string no_flow;  // why there is none
   std::int64_t start_ns = 0, end_ns = 0;
   std::int64_t steps = 0, optimizer_steps = 0;
   // A step before the trace and after it, by the program's own clock; 0: no steps.

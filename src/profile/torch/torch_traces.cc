@@ -114,7 +114,12 @@ void add_trace(Profile& profile, const TorchNote& note, const Profile& trace) {
 // Of the steps that the execution trace recorded, for those of the trace.
 void take_data_flow(Profile& trace, Profile& profile, const std::string& spool,
                     const TorchNote& note) {
-  if (note.flow.empty()) return;
+  if (note.flow.empty()) {
+    if (!note.no_flow.empty())
+      torch_note(profile, "data_flow_unknown",
+                 "the data flow of a step was not recorded: " + note.no_flow);
+    return;
+  }
   Result<DataFlow> flow = read_data_flow(join_path(spool, note.flow));
   if (flow.is_ok()) {
     trace.data_flow = std::move(flow).value();

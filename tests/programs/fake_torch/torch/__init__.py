@@ -10,11 +10,22 @@ import threading
 import time
 
 from . import _C, version  # noqa: F401
-from ._state import STATE, fault  # noqa: F401
+from ._state import OBSERVER, STATE, fault  # noqa: F401
 
 __version__ = "2.11.0+fake"
+strided = "strided"
+WEIGHT = (OBSERVER.new(), 4)
 
 from . import autograd, cuda, distributed, optim, profiler  # noqa: E402,F401
+
+
+product = active = WEIGHT
+
+
+def update():
+    """Of the optimizer: it changes the weights."""
+    OBSERVER.op("aten::add_", "aten::add_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1)"
+                " -> Tensor(a!)", [WEIGHT, active], [WEIGHT])
 
 
 def __getattr__(name):
@@ -26,6 +37,10 @@ def __getattr__(name):
 
 
 def mm(m, n, k):
+    global product
+    product = (10**9 + k, m * n)  # its memory was given back since the step before
+    OBSERVER.op("aten::mm", "aten::mm(Tensor self, Tensor mat2) -> Tensor",
+                [(OBSERVER.new(), m * k), (OBSERVER.new(), k * n)], [product])
     cuda.launch()
     began = time.time_ns()
     STATE.clock += 1
@@ -46,7 +61,10 @@ def mm(m, n, k):
 
 
 def relu(n):
-    """An op whose kernel only the trace knows."""
+    """An op whose kernel only the trace knows. It reads the last product."""
+    global active
+    active = (2 * 10**9, n)
+    OBSERVER.op("aten::relu", "aten::relu(Tensor self) -> Tensor", [product], [active])
     cuda.launch()
     began = time.time_ns()
     STATE.clock += 1

@@ -13,7 +13,7 @@ namespace {
 
 std::vector<int> asked;  // for launch times
 
-Cupti functions() {
+Cupti launch_time_functions() {
   asked.clear();
   Cupti cupti = record_functions();
   cupti.enable = [](CUpti_ActivityKind) { return CUPTI_SUCCESS; };
@@ -34,7 +34,7 @@ class ActivityTierTest : public testing::Test {
     for (std::size_t i = 0; i < kernels / records.size(); ++i) rig_.deliver(records);
   }
 
-  AggregatorRig rig_{true, functions()};
+  AggregatorRig rig_{true, launch_time_functions()};
   ActivityTier tier_{rig_.cupti, rig_.session.recorder(), rig_.aggregator, rig_.attribution, {}};
 };
 

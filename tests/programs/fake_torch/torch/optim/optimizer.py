@@ -23,6 +23,9 @@ class Optimizer:
         type(self).step.hooked = True
 
     def step(self):
+        from .. import update
+
+        update()
         for hook in _global_optimizer_post_hooks.values():
             hook(self, (), {})
 
