@@ -5,10 +5,10 @@
 //   nvcc -O2 -std=c++20 -arch=sm_90 -o cupti_calls_cost cupti_calls_cost.cu -lcupti -lcuda
 //   cupti_calls_cost xmKmCmcmkm
 //
-// Actions: x makes the context. m measures and prints one column, g prints ns per node of a replayed
+// Actions: x makes the context. m measures and prints one column. g prints ns per node of a replayed
 // graph, u the median duration of a kernel's record in ns. H keeps CUPTI's buffers of the device in
-// page-locked host memory. A capital letter switches on, a
-// small one off: T times of the wall clock; K kernel records; C records of the calls that launch or wait (single calls of two
+// page-locked host memory, T takes times of the wall clock. A capital letter switches on, a small
+// one off: K kernel records; C records of the calls that launch or wait (single calls of two
 // kinds); L latency timestamps in kernel records; B callbacks of the launching calls alone; D the
 // same of the driver's calls; W of the driver's calls that wait; P records of memcpy and memset.
 #include <cuda.h>

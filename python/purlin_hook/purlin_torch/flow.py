@@ -4,8 +4,8 @@
 Its observer writes each op with the ids of its tensors. It has two faults (PyTorch 2.11), and each
 may crash the program. An op whose inputs it cannot describe, such as a sparse tensor, takes its
 caller from the observer's stack. A backward pass looks at the stack of the forward pass's thread,
-which may be empty. So only tensors with strides may be in use (check), and the stack gets a ballast of
-entries that nothing takes.
+which may be empty. So only tensors with strides may be in use (check), and the stack gets a ballast
+of entries that nothing takes.
 """
 import ctypes
 import os
@@ -22,6 +22,7 @@ class Unfit(Exception):
 
 class FlowTrace:
     BALLAST = 200
+    PAUSE_S = 0.005
     # Which warnings PyTorch prints; 2: errors alone.
     SYMBOLS = ("_ZN3c1022FLAGS_caffe2_log_levelE", "FLAGS_caffe2_log_level")
 
@@ -66,6 +67,7 @@ class FlowTrace:
         profiler = self._observer()
         with _Quiet(self._level()):
             profiler._disable_execution_trace_observer()
+            time.sleep(self.PAUSE_S)  # another thread may be inside the observer, which goes away
             profiler._remove_execution_trace_observer()
         del self._ballast[:]  # after the end: not written
         self._close_mark()

@@ -90,8 +90,10 @@ class Hook:
 
     def _before_fork(self):
         """Both processes would write to one file."""
-        if self._flow is not None:
+        try:
             self._end_flow(False)
+        except Exception:
+            pass
 
     def _in_child(self):
         self.forked = self.finished = True
@@ -110,8 +112,7 @@ class Hook:
             return
         self._ending = True
         try:
-            if self._flow is not None:
-                self._end_flow(False)
+            self._end_flow(False)
             window = self.window
             if window is None:
                 if not self.finished:
@@ -145,8 +146,7 @@ class Hook:
             raise fault
         window, self.window = self.window, None
         try:
-            if self._flow is not None:
-                self._end_flow(False)
+            self._end_flow(False)
             self.finished = True
             if window is not None and window.profiler is not None and not window.closed:
                 self._stop_after_fault(window)
@@ -299,8 +299,10 @@ class Hook:
         window.flow_ns = time.perf_counter_ns() - began
 
     def _end_flow(self, whole):
-        """`whole`: all its steps are recorded."""
+        """`whole`: all its steps are recorded. Does nothing where none is recorded."""
         recording, self._flow = self._flow, None
+        if recording is None:
+            return
         window = recording.window
         self._guard.remove()
         recording.stop()
@@ -318,9 +320,11 @@ class Hook:
         try:
             if os.path.getsize(recording.path) <= self.settings.most_bytes:
                 compress(recording.path, os.path.join(self.settings.folder, name))
-                if window.written.wait(60) and "trace" in window.saved:
-                    window.saved["flow"] = name
-                    self._note(window.mode, "", "", window, **window.saved)
+                window.saved["flow"] = name
+            else:
+                window.saved["no_flow"] = "its file is larger than %d bytes" % self.settings.most_bytes
+            if window.written.wait(60) and "trace" in window.saved:
+                self._note(window.mode, "", "", window, **window.saved)
         except Exception:
             pass  # the trace is as good without
         finally:
@@ -329,7 +333,7 @@ class Hook:
     def _note_after(self):
         """The steps after the trace, in its note. Written by os.replace: a reader sees either."""
         after, self._after = self._after, None
-        if after is None or not after.window.saved or not after.typical():
+        if after is None or "trace" not in after.window.saved or not after.typical():
             return
         window = after.window
         window.saved.update(step_after_ns=after.typical(), steps_after=len(after.durations))
@@ -552,8 +556,7 @@ class Hook:
         """The program starts a profiler, or ends."""
         window = self.window
         if window is None:
-            if self._flow is not None:
-                self._end_flow(False)
+            self._end_flow(False)
             return
         window.given_up = reason
         if window.mode == "steps" and window.thread == threading.get_ident():
