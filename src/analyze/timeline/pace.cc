@@ -14,6 +14,7 @@ namespace {
 
 constexpr double kLeastOfRecorded = 0.5, kMostOfRecorded = 1.1;  // of the recorded step
 constexpr double kFewestCalls = 20;                              // of a count
+constexpr double kManyCalls = 4;     // times the median of a round's calls
 constexpr double kNeighbours = 1.5;  // of the median distance of two steps
 
 bool is_counted(const Call& call) {
@@ -21,7 +22,7 @@ bool is_counted(const Call& call) {
          call.kind == CallKind::kGraphLaunch;
 }
 
-double middle_distance(std::vector<double> values) {
+double middle_of(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
@@ -34,24 +35,32 @@ std::vector<Interval> rounds_of(const std::vector<StepTime>& steps) {
     distances.push_back(static_cast<double>(steps[i].start_ns - steps[i - 1].start_ns));
   std::vector<Interval> rounds;
   if (distances.empty()) return rounds;
-  const double longest = kNeighbours * middle_distance(distances);
+  const double longest = kNeighbours * middle_of(distances);
   for (std::size_t i = 1; i < steps.size(); ++i)
     if (distances[i - 1] > 0 && distances[i - 1] <= longest)
       rounds.push_back({steps[i - 1].start_ns, steps[i].start_ns});
   return rounds;
 }
 
-double calls_in(const std::vector<Interval>& rounds, const Timeline& timeline,
-                std::uint32_t process) {
-  double calls = 0;
-  auto round = rounds.begin();
+// The mean of the usual rounds: the first ones may hold a compiler's calls as well.
+double calls_per_round(const std::vector<Interval>& rounds, const Timeline& timeline,
+                       std::uint32_t process) {
+  std::vector<double> calls(rounds.size());
+  std::size_t round = 0;
   for (const Call& call : timeline.calls) {
     if (call.process != process || !is_counted(call)) continue;
-    while (round != rounds.end() && round->end <= call.start_ns) ++round;
-    if (round == rounds.end()) break;
-    if (round->begin <= call.start_ns) ++calls;
+    while (round < rounds.size() && rounds[round].end <= call.start_ns) ++round;
+    if (round == rounds.size()) break;
+    if (rounds[round].begin <= call.start_ns) calls[round] += 1;
   }
-  return calls;
+  const double usual = middle_of(calls);
+  double sum = 0, count = 0;
+  for (const double of_round : calls) {
+    if (usual > 0 && of_round > kManyCalls * usual) continue;
+    sum += of_round;
+    count += 1;
+  }
+  return sum / count;
 }
 
 // Of the process that launches the steps' work.
@@ -62,7 +71,7 @@ std::optional<PacedStep> paced(const Profile& profile, std::uint32_t process,
   double total = 0;
   for (const Interval& round : rounds) total += static_cast<double>(round.length());
   out.recorded_ns = total / count;
-  out.calls = calls_in(rounds, profile.timeline, process) / count;
+  out.calls = calls_per_round(rounds, profile.timeline, process);
   if (out.calls <= 0) return std::nullopt;
   std::vector<double> steps;
   double counted_ns = 0, counted_calls = 0;

@@ -67,7 +67,7 @@ QueueStats measure_queue(const Timeline& timeline, const StreamWork& stream, Int
   return out;
 }
 
-LaunchStats measure_launches(const Timeline& timeline) {
+LaunchStats measure_launches(const Timeline& timeline, const std::map<int, Interval>& windows) {
   LaunchStats out;
   std::vector<std::uint32_t> calls, latencies;
   for (const Activity& activity : timeline.activities) {
@@ -75,6 +75,10 @@ LaunchStats measure_launches(const Timeline& timeline) {
     const Call& call = timeline.calls[activity.call];
     if (call.kind != CallKind::kLaunch) continue;
     const Interval work = interval_of(activity), launch = interval_of(call);
+    const auto window = windows.find(activity.device);
+    if (window == windows.end() || work.begin < window->second.begin ||
+        work.begin >= window->second.end)
+      continue;
     latencies.push_back(clamped(work.begin - launch.end));
     if (launch.length() <= 0) continue;  // only its time is known
     calls.push_back(clamped(launch.length()));

@@ -8,12 +8,15 @@
 #include "analyze/timeline/streams.h"
 #include "analyze/timeline/timeline.h"
 
+#include <map>
+
 namespace purlin::analyze {
 
 // From the begin of the call to the begin of the work; a graph's launch counts once. The mean is
 // over `window`, maximum and time at the limit too.
 QueueStats measure_queue(const Timeline& timeline, const StreamWork& stream, Interval window);
 
-LaunchStats measure_launches(const Timeline& timeline);
+// Of the kernels that begin in the window of their device.
+LaunchStats measure_launches(const Timeline& timeline, const std::map<int, Interval>& windows);
 
 }  // namespace purlin::analyze

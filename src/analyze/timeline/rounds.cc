@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@ namespace purlin::analyze {
 namespace {
 
 constexpr std::size_t kMinRounds = 3;
+constexpr std::size_t kMinLateRounds = 10;  // of a stretch that has the smaller part of the time
 constexpr double kMinScore = 0.5;        // of the device's kernel time
 constexpr double kDistanceSlack = 0.2;   // of the median distance between two anchors
 constexpr int kIrregular = 3;            // regular distances that one irregular one outweighs
@@ -28,6 +30,7 @@ struct Launch {
   std::int64_t idle_ns = 0;    // of the device before it
   std::uint32_t call = kNone;
   std::int64_t pause_ns = 0;  // of the host before its op or call; 0: not known
+  std::uint32_t nodes = 1;    // of a graph
 };
 
 // The launches of a device in order of their start.
@@ -112,9 +115,11 @@ class LaunchList {
 
   // The first node and the number of nodes identify a graph.
   void name_graphs() {
-    for (const auto& [index, nodes] : nodes_)
+    for (const auto& [index, nodes] : nodes_) {
+      launches[index].nodes = nodes;
       launches[index].token = token_of(
           {Kind::kGraph, std::uint64_t{launches[index].token} << 32 | std::uint64_t{nodes}});
+    }
   }
 
   const Timeline& timeline_;
@@ -168,10 +173,13 @@ Anchor regular_run(const std::vector<std::size_t>& places) {
 
 class RoundFinder {
  public:
-  explicit RoundFinder(const LaunchList& list) : list_(list) {
+  RoundFinder(std::span<const Launch> launches, std::uint32_t tokens)
+      : launches_(launches), tokens_(tokens) {
     sums_.push_back(0);
-    for (const Launch& launch : list.launches) sums_.push_back(sums_.back() + launch.kernel_ns);
+    for (const Launch& launch : launches_) sums_.push_back(sums_.back() + launch.kernel_ns);
   }
+
+  std::int64_t kernel_ns() const { return sums_.back(); }
 
   Rounds find() const {
     Rounds out;
@@ -195,7 +203,7 @@ class RoundFinder {
   }
 
  private:
-  const std::vector<Launch>& launches() const { return list_.launches; }
+  std::span<const Launch> launches() const { return launches_; }
   std::int64_t kernel_ns(std::size_t begin, std::size_t end) const {
     return sums_[end] - sums_[begin];
   }
@@ -203,7 +211,7 @@ class RoundFinder {
   // The anchors that cover enough kernel time, by their number of rounds. Tokens that occur once in
   // each step have the same number.
   std::map<std::size_t, std::vector<Anchor>> anchors() const {
-    std::vector<std::vector<std::size_t>> places(list_.tokens);
+    std::vector<std::vector<std::size_t>> places(tokens_);
     for (std::size_t i = 0; i < launches().size(); ++i) places[launches()[i].token].push_back(i);
     std::map<std::size_t, std::vector<Anchor>> out;
     for (const std::vector<std::size_t>& of_token : places) {
@@ -280,8 +288,8 @@ class RoundFinder {
 
   // The share of the device's kernel time whose tokens occur equally often in each round.
   double score(const Anchor& anchor) const {
-    std::vector<std::vector<Occurrences>> of_token(list_.tokens);
-    std::vector<Occurrences> in_round(list_.tokens);
+    std::vector<std::vector<Occurrences>> of_token(tokens_);
+    std::vector<Occurrences> in_round(tokens_);
     std::vector<std::uint32_t> touched;
     std::int64_t all = 0, alike = 0;
     for (std::size_t round = 0; round < anchor.rounds(); ++round) {
@@ -346,15 +354,44 @@ class RoundFinder {
     return windows;
   }
 
-  const LaunchList& list_;
+  const std::span<const Launch> launches_;
+  const std::uint32_t tokens_;
   std::vector<std::int64_t> sums_;  // kernel time of the launches before an index
 };
+
+// The longest stretch without a launch of a new kind, counted in kernels. Compilers try kernels out
+// before the first step, and may take most of a short recording.
+std::span<const Launch> longest_without_news(const LaunchList& list) {
+  std::vector<bool> seen(list.tokens);
+  std::size_t begin = 0, best_begin = 0, best_end = 0;
+  std::uint64_t nodes = 0, best = 0;
+  for (std::size_t i = 0; i < list.launches.size(); ++i) {
+    const Launch& launch = list.launches[i];
+    if (!seen[launch.token]) {
+      seen[launch.token] = true;
+      begin = i + 1;
+      nodes = 0;
+      continue;
+    }
+    nodes += launch.nodes;
+    if (nodes > best) best = nodes, best_begin = begin, best_end = i + 1;
+  }
+  return std::span(list.launches).subspan(best_begin, best_end - best_begin);
+}
 
 }  // namespace
 
 Rounds find_rounds(const Profile& profile, const std::vector<std::uint32_t>& name_numbers,
                    const DeviceWork& work) {
-  return RoundFinder(LaunchList(profile, name_numbers, work)).find();
+  const LaunchList list(profile, name_numbers, work);
+  const RoundFinder all(list.launches, list.tokens);
+  Rounds out = all.find();
+  if (!out.windows.empty()) return out;
+  const RoundFinder stretch(longest_without_news(list), list.tokens);
+  out = stretch.find();
+  if (out.windows.size() < kMinLateRounds) return {};
+  out.score *= static_cast<double>(stretch.kernel_ns()) / static_cast<double>(all.kernel_ns());
+  return out;
 }
 
 }  // namespace purlin::analyze

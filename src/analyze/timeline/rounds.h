@@ -8,6 +8,8 @@
 // sequence into rounds. The score of an anchor is the share of the device's kernel time whose
 // tokens occur equally often in each round. The anchor with the best score wins, and of equal ones
 // the one with the most rounds. Wall time plays no part: idle time and start-up do not matter.
+// Where no anchor has half of the kernel time, the longest stretch without a new token is searched
+// by itself: a compiler that tries out kernels may take more of a recording than the first steps.
 // Pure functions, linear in the number of activities. Method: docs/concepts/timeline.md, "Steps".
 #pragma once
 
@@ -24,10 +26,11 @@ namespace purlin::analyze {
 struct Rounds {
   std::vector<Interval> windows;  // on the device, in order, disjoint; empty: none found
   std::size_t launches = 0;       // tokens in the median round
-  double score = 0;               // share of the device's kernel time, 0.5 to 1
+  double score = 0;               // share of the device's kernel time, 0 to 1
 };
 
-// `name_numbers`: number_names(profile). At least three rounds of two launches or more.
+// `name_numbers`: number_names(profile). At least three rounds of two launches or more; ten in such
+// a stretch.
 Rounds find_rounds(const Profile& profile, const std::vector<std::uint32_t>& name_numbers,
                    const DeviceWork& work);
 

@@ -44,22 +44,70 @@ std::vector<Step> marked_steps(const Timeline& timeline, std::uint32_t process) 
   return std::move(list.steps);
 }
 
-// "Train step 17" -> "train step"; "" for a name that does not speak of an iteration.
-std::string iteration_name(std::string_view name) {
-  std::string plain;
-  for (const char c : name.substr(0, 200))
-    if (std::isdigit(static_cast<unsigned char>(c)) == 0)
-      plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  for (const std::string_view word : {"step", "iter", "batch"})
-    if (plain.find(word) != std::string::npos) {
-      const std::size_t last = plain.find_last_not_of(" _-#:=./");
-      return plain.substr(0, last + 1);
-    }
-  return "";
+bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
+
+// Whether the name has the word, not as a part of another one: "train_step" and "trainStep", but
+// not "rewriter".
+bool has_word(std::string_view name, std::string_view word) {
+  const auto same = [](char a, char b) {
+    return std::tolower(static_cast<unsigned char>(a)) == b;
+  };
+  for (auto at = name.begin();; ++at) {
+    at = std::search(at, name.end(), word.begin(), word.end(), same);
+    if (at == name.end()) return false;
+    const bool capital = std::isupper(static_cast<unsigned char>(*at)) != 0;
+    if (at == name.begin() || !is_letter(at[-1]) || (capital && !std::isupper(at[-1]))) return true;
+  }
 }
 
+// XLA's own ranges: those of a compilation are no steps, whatever the name of what it compiles.
+bool of_compiler(std::string_view name) {
+  return starts_with(name, "Xla") && !starts_with(name, "XlaModule:#");
+}
+
+// "Train step 17" -> "train step"; "" for a name that does not speak of an iteration.
+std::string iteration_name(std::string_view name) {
+  name = name.substr(0, 200);
+  if (of_compiler(name)) return "";
+  if (!has_word(name, "step") && !has_word(name, "iter") && !has_word(name, "batch") &&
+      !has_word(name, "minibatch"))
+    return "";
+  std::string plain;
+  for (const char c : name)
+    if (std::isdigit(static_cast<unsigned char>(c)) == 0)
+      plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const std::size_t last = plain.find_last_not_of(" _-#:=./");
+  return plain.substr(0, last + 1);
+}
+
+// The device time of what a process launched, by the time of its calls.
+class LaunchedWork {
+ public:
+  LaunchedWork(const Timeline& timeline, std::uint32_t process) {
+    for (const Activity& activity : timeline.activities) {
+      if (activity.call >= timeline.calls.size()) continue;
+      const Call& call = timeline.calls[activity.call];
+      if (call.process == process) work_.emplace_back(begin_of(call), interval_of(activity).length());
+    }
+    std::sort(work_.begin(), work_.end());
+    std::int64_t sum = 0;
+    for (auto& [begin, until] : work_) until = sum += until;
+  }
+  bool known() const { return !work_.empty(); }
+  std::int64_t in(Interval window) const { return before(window.end) - before(window.begin); }
+
+ private:
+  std::int64_t before(std::int64_t time) const {
+    const auto after = std::lower_bound(work_.begin(), work_.end(), std::pair(time, INT64_MIN));
+    return after == work_.begin() ? 0 : std::prev(after)->second;
+  }
+  std::vector<std::pair<std::int64_t, std::int64_t>> work_;  // begin of the call, sum up to it
+};
+
 // The program's own ranges that read like iterations: of those that come again on one thread, the
-// kind that covers most time. A range that covers a part of its iteration only, such as
+// kind with most device time launched in it. A compiler's ranges carry names such as
+// `XlaPass:#module=jit_step`, and nothing is launched in them. Without known launches, the kind
+// that covers most time. A range that covers a part of its iteration only, such as
 // `Optimizer.step#Adam.step`, marks the end of one.
 struct NamedSteps {
   std::vector<Step> ranges;
@@ -76,13 +124,19 @@ NamedSteps named_ranges(const Timeline& timeline, std::uint32_t process) {
       kinds[{known->second, range.thread}].add(name_at(timeline, range.name), interval_of(range));
   }
   NamedSteps out;
-  std::int64_t most = 0;
+  if (kinds.empty()) return out;
+  const LaunchedWork work(timeline, process);
+  std::pair<std::int64_t, std::int64_t> most = {0, 0};
   for (auto& [kind, list] : kinds) {
     if (list.steps.size() < 2) continue;
-    std::int64_t covered = 0;
-    for (const Step& step : list.steps) covered += step.window.length();
-    if (covered <= most) continue;
-    most = covered;
+    std::int64_t covered = 0, launched = 0;
+    for (const Step& step : list.steps) {
+      covered += step.window.length();
+      launched += work.in(step.window);
+    }
+    if (work.known() && launched == 0) continue;
+    if (std::pair(launched, covered) <= most) continue;
+    most = {launched, covered};
     const std::int64_t span = list.steps.back().window.end - list.steps.front().window.begin;
     out.marks = 2 * covered < span;
     out.ranges = std::move(list.steps);

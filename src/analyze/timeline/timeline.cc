@@ -11,6 +11,7 @@
 #include "base/text.h"
 
 #include <algorithm>
+#include <map>
 #include <vector>
 
 namespace purlin::analyze {
@@ -117,12 +118,28 @@ bool gains_from_graph(const FoundSequence& found) {
          (sequence.length > 1 || sequence.busy_ns < sequence.total_ns / 2);
 }
 
-// Queues and sequences of all streams; those with most work where there are very many.
-void add_streams(const Profile& profile, Interval window,
+// Work that begins in the window; the activities are in order of begin.
+StreamWork clip(const Timeline& timeline, StreamWork stream, Interval window) {
+  const auto index_at = [&](std::int64_t time) {
+    return std::partition_point(
+        stream.activities.begin(), stream.activities.end(),
+        [&](std::uint32_t index) { return begin_of(timeline.activities[index]) < time; });
+  };
+  stream.activities = {index_at(window.begin), index_at(window.end)};
+  return stream;
+}
+
+// Queues and sequences of all streams, in the window of their device; those with most work where
+// there are very many.
+void add_streams(const Profile& profile, const std::map<int, Interval>& windows,
                  const std::vector<std::uint32_t>& name_numbers, TimelineAnalysis& out) {
   const Timeline& timeline = profile.timeline;
   const Streams streams(timeline);
-  std::vector<StreamWork> all = streams.all();
+  std::vector<StreamWork> all;
+  for (const StreamWork& stream : streams.all()) {
+    all.push_back(clip(timeline, stream, windows.at(stream.device)));
+    if (all.back().activities.empty()) all.pop_back();
+  }
   if (all.size() > kMaxStreams) {
     std::stable_sort(all.begin(), all.end(), [](const StreamWork& a, const StreamWork& b) {
       return a.activities.size() > b.activities.size();
@@ -133,7 +150,8 @@ void add_streams(const Profile& profile, Interval window,
   }
   std::vector<FoundSequence> sequences;
   for (const StreamWork& stream : all) {
-    if (!timeline.calls.empty()) out.queues.push_back(measure_queue(timeline, stream, window));
+    if (!timeline.calls.empty())
+      out.queues.push_back(measure_queue(timeline, stream, windows.at(stream.device)));
     for (FoundSequence& found : find_sequences(profile, name_numbers, stream))
       sequences.push_back(std::move(found));
   }
@@ -144,7 +162,7 @@ void add_streams(const Profile& profile, Interval window,
   for (const FoundSequence& found : sequences)
     if (gains_from_graph(found) && out.sequences.size() < kMaxSequences)
       out.sequences.push_back(found.sequence);
-  out.launches = measure_launches(timeline);
+  out.launches = measure_launches(timeline, windows);
 }
 
 void add_steps(const Steps& steps, std::vector<StepTime> times, int device, TimelineAnalysis& out) {
@@ -196,7 +214,7 @@ TimelineAnalysis analyze_timeline(const Profile& profile, PhaseChoice choice) {
   const Interval all = recording(timeline);
   const std::vector<DeviceWork> devices = split_by_device(timeline);
   const std::vector<std::uint32_t> name_numbers = number_names(profile);
-  add_streams(profile, all, name_numbers, out);
+  std::map<int, Interval> windows;
   for (const DeviceWork& work : devices) {
     const std::uint32_t process = main_process(timeline, work);
     const Steps steps = find_steps(profile, work, process, name_numbers);
@@ -205,7 +223,7 @@ TimelineAnalysis analyze_timeline(const Profile& profile, PhaseChoice choice) {
       out.phases.push_back(std::move(phase));
     const Steps chosen = steps_in(steps, cut, choice);
     add_steps(chosen, break_down(profile, work, communication, process, chosen), work.device, out);
-    const Interval window = window_of(cut, choice);
+    const Interval window = windows[work.device] = window_of(cut, choice);
     std::vector<Interval> one_off;
     if (choice == PhaseChoice::kSteadyState)
       one_off = find_one_off_gaps(timeline, work, window, chosen.steps.size());
@@ -214,6 +232,7 @@ TimelineAnalysis analyze_timeline(const Profile& profile, PhaseChoice choice) {
                                          out.gaps, out.idle, overview));
     out.overview.push_back(std::move(overview));
   }
+  add_streams(profile, windows, name_numbers, out);
   if (out.steps.empty() && out.phases.empty())
     out.limits.emplace_back(
         "no steps: no marks, no range with the name of a step, and no repeated round of several "
