@@ -50,6 +50,20 @@ TEST(Pace, IsOfTheStepsThatNobodyRecorded) {
   EXPECT_EQ(profile.coverage.notes[0].cause, "step_pace");
 }
 
+// The first recorded rounds may hold the waits of a compiler that tries kernels out.
+TEST(Pace, RoundsWithManyMoreCallsDoNotCount) {
+  TimelineBuilder builder = loop(200);
+  for (std::int64_t i = 0; i < 500; ++i)
+    builder.call(CallKind::kSync, "cuStreamSynchronize", 201 * kUs + i * 300, 100);
+  builder.sorted();
+  builder.profile.processes[0].paces = {count(5'000, 180)};
+  const TimelineAnalysis analysis = analyze_timeline(builder.profile);
+  const std::optional<PacedStep> step = step_by_pace(builder.profile, analysis);
+  ASSERT_TRUE(step);
+  EXPECT_DOUBLE_EQ(step->calls, 2);
+  EXPECT_NEAR(step->ns, 180e3, 1);
+}
+
 TEST(Pace, OfOtherWorkIsLeftOut) {
   TimelineBuilder builder = loop(200);
   const TimelineAnalysis analysis = analyze_timeline(builder.profile);

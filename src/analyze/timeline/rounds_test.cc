@@ -208,6 +208,32 @@ TEST(Rounds, BeginWhereTheHostPausesMost) {
   }
 }
 
+// 300 candidates are tried, each with a check, in nine tenths of the kernel time. 40 steps follow.
+TEST(Rounds, OfTheStepsAfterACompilerThatTriesKernelsOut) {
+  TimelineBuilder builder;
+  std::int64_t at = 0;
+  const auto run = [&](const std::string& kernel, std::int64_t ns) {
+    builder.kernel(kernel, at, ns);
+    at += ns + 10;
+  };
+  for (int i = 0; i < 300; ++i) {
+    for (int again = 0; again < 2 + i % 5; ++again) run("candidate" + std::to_string(i), 40'000);
+    run("check", 1'000);
+  }
+  const std::int64_t end = at;
+  for (int step = 0; step < 40; ++step)
+    for (int k = 0; k < 30; ++k) run("kernel" + std::to_string(k), 2'000);
+  run("print", 100);
+  const TimelineAnalysis analysis = analyze_timeline(builder.sorted());
+  EXPECT_EQ(analysis.steps_from, kGuessedSteps);
+  ASSERT_GE(analysis.steps.size(), 38u);
+  EXPECT_GE(analysis.steps[0].start_ns, end);
+  EXPECT_EQ(analysis.guessed_launches, 30);
+  EXPECT_LT(analysis.guessed_share, 0.1) << "of all kernel time";
+  ASSERT_EQ(analysis.sequences.size(), 1u) << "those of the steady state alone";
+  EXPECT_EQ(analysis.sequences[0].length, 30);
+}
+
 // A checkpoint in one step of many is no idle time of the steady state; a pause in each step is.
 TEST(OneOffGaps, AreInNoCategory) {
   for (const bool each : {false, true}) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steps and their breakdown; ranks.
+#include "analyze/timeline/steps.h"
 #include "analyze/timeline/testing.h"
 #include "analyze/timeline/timeline.h"
 
@@ -81,6 +82,41 @@ TEST(Steps, FromTheProgramsOwnRanges) {
   EXPECT_EQ(analysis.steps_from, "user ranges");
   ASSERT_EQ(analysis.steps.size(), 4u);
   EXPECT_EQ(analysis.steps[2].name, "train_step 2");
+}
+
+// A compiler's ranges carry the name of what it compiles, and take long. Nothing is launched in
+// them, or what it tries out.
+TEST(Steps, ARangeOfACompilerIsNone) {
+  TimelineBuilder builder;
+  for (int i = 0; i < 4; ++i) {
+    builder.range(RangeKind::kUser, "compile:#module=jit_step#", i * 1000, 900);
+    builder.range(RangeKind::kUser, "XlaPass:#name=autotuner,module=jit_step#", i * 1000, 900);
+    builder.range(RangeKind::kUser, "kernel-rewriter", i * 1000, 900);
+  }
+  for (int i = 0; i < 40; ++i) {
+    const int at = 5000 + i * 100;
+    builder.range(RangeKind::kUser, "XlaModule:#hlo_module=jit_step#", at, 30);
+    builder.kernel("gemm", at + 20, 30, builder.launch(at + 10, 5));
+    builder.kernel("relu", at + 60, 30, builder.launch(at + 20, 5));
+  }
+  builder.kernel("tried", 1200, 900, builder.launch(1010, 5));
+  const TimelineAnalysis analysis = analyze_timeline(builder.sorted());
+  ASSERT_GE(analysis.steps.size(), 39u);
+  EXPECT_EQ(analysis.steps[2].name, "XlaModule:#hlo_module=jit_step#");
+}
+
+TEST(Steps, ANameCountsByWholeWords) {
+  for (const std::string name : {"trainStep", "train_step", "step", "Iter 3", "iteration#4",
+                                 "mini-batch", "minibatch", "BATCH"}) {
+    TimelineBuilder builder;
+    for (int i = 0; i < 4; ++i) builder.range(RangeKind::kUser, name, i * 100, 90);
+    EXPECT_EQ(host_steps(builder.sorted().timeline, 0).steps.size(), 4u) << name;
+  }
+  for (const std::string name : {"rewriter", "footsteps", "arbiter", "XlaPass:#module=jit_step#"}) {
+    TimelineBuilder builder;
+    for (int i = 0; i < 4; ++i) builder.range(RangeKind::kUser, name, i * 100, 90);
+    EXPECT_TRUE(host_steps(builder.sorted().timeline, 0).steps.empty()) << name;
+  }
 }
 
 TEST(Steps, FromWhatTheDeviceDoesAgainAndAgain) {

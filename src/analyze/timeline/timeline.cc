@@ -223,7 +223,8 @@ TimelineAnalysis analyze_timeline(const Profile& profile, PhaseChoice choice) {
       out.phases.push_back(std::move(phase));
     const Steps chosen = steps_in(steps, cut, choice);
     add_steps(chosen, break_down(profile, work, communication, process, chosen), work.device, out);
-    const Interval window = windows[work.device] = window_of(cut, choice);
+    const Interval window = window_of(cut, choice);
+    windows[work.device] = steps.steps.empty() ? all : window;
     std::vector<Interval> one_off;
     if (choice == PhaseChoice::kSteadyState)
       one_off = find_one_off_gaps(timeline, work, window, chosen.steps.size());

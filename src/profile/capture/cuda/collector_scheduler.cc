@@ -238,7 +238,8 @@ void CollectorScheduler::account(int tier) {
   controller_.spent_once(payer.take_once_ns());
   if (tier != 0) return;
   const ActivityAggregator::Counts counts = aggregator_.take_counts();
-  controller_.recorded(counts.launches, counts.nodes, counts.age_ns, counts.at_work);
+  controller_.recorded(counts.launches, counts.nodes, counts.age_ns, counts.at_work,
+                       recorder_.kernel_names());
   controller_.hidden(aggregator_.hidden(controller_.prices(monotonic_ns())));
 }
 

@@ -109,6 +109,11 @@ void Recorder::add_overhead_ns(double ns) {
   overhead_ns_ += ns;
 }
 
+std::size_t Recorder::kernel_names() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return names_.size();
+}
+
 void Recorder::set_sampling(const SamplingFacts& facts) {
   const std::lock_guard<std::mutex> lock(mutex_);
   sampling_ = facts;
@@ -170,6 +175,7 @@ std::uint32_t Recorder::define(const RowKey& key) {
   rows_.emplace_back();
   ids_.emplace(key, id);
   shapes_.emplace(shape_of(key.definition), id);
+  names_.insert(key.definition.name);
   wire::encode(new_kernels_, key.definition);
   ++new_kernel_count_;
   if (key.definition.origin != 0) {

@@ -23,6 +23,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace purlin::profile::capture {
@@ -162,6 +163,8 @@ class Recorder {
     double overhead_ns = 0;
   };
   Spent spent();
+  // Kernels of different names that were recorded so far.
+  std::size_t kernel_names();
   // Launches so far of kernels that multiply, convolve or attend, by their names. A program that
   // loads a model or its data makes none.
   double computing_launches();
@@ -274,6 +277,7 @@ class Recorder {
   std::unordered_map<std::string, std::uint32_t, TextHash, std::equal_to<>> strings_;
   std::unordered_map<RowKey, std::uint32_t, RowKeyHash, RowKeyEqual> ids_;
   std::unordered_map<RowKey, std::uint32_t, RowKeyHash, RowKeyEqual> shapes_;  // the first of each
+  std::unordered_set<std::uint32_t> names_;                            // of kernels
   std::vector<Recent> recent_{kRecent};
   std::vector<Row> rows_;
   std::vector<std::uint32_t> touched_;  // rows that changed since the last drain

@@ -11,6 +11,10 @@ namespace {
 constexpr std::int64_t kAloneNs = 1'000'000'000;
 constexpr double kSecondNs = 1e9;
 constexpr double kStartupNs = 10 * kSecondNs;  // of the budget, and since the first launch
+// A compiler that tries kernels out makes more launches than the steps after it. As long as kernels
+// come that were not seen before, the start-up window may take this many times its budget, until
+// this part of the budget went to kernels that were all known.
+constexpr double kStartupWithNews = 3, kStartupWithoutNews = 0.25;
 // Of the budget what is planned with: costs are estimates, and windows end late, not early.
 constexpr double kSafety = 0.83;
 // Of the budget what windows have where CUPTI takes all of it by being there: that is paid for
@@ -240,8 +244,10 @@ double OverheadController::still_open_ns(std::int64_t now_ns) const {
 }
 
 bool OverheadController::overspent() const {
-  return in_startup_ ? startup_cost_ns_ >= options_.budget * kStartupNs
-                     : tiers_[0].balance.ns() < 0;
+  if (!in_startup_) return tiers_[0].balance.ns() < 0;
+  const double most = options_.budget * kStartupNs;
+  const bool settled = known_cost_ns_ >= kStartupWithoutNews * most;
+  return startup_cost_ns_ >= (settled ? most : kStartupWithNews * most);
 }
 
 // Called when tier 0 can no longer stay open. Closing it for a later window has no further overhead
@@ -400,7 +406,7 @@ void OverheadController::spent_on_records(std::int64_t cost_ns) {
 }
 
 void OverheadController::recorded(double launches, double nodes, std::int64_t age_ns,
-                                  const WorkRates::Amounts& at_work) {
+                                  const WorkRates::Amounts& at_work, std::size_t kernels) {
   if (tiers_.empty() || launches + nodes <= 0) return;
   const double cost = launches * launch_price_ns() + nodes * options_.costs.node_ns;
   tiers_[0].balance.return_forgone(income(tiers_[0]), cost, static_cast<double>(age_ns));
@@ -411,6 +417,8 @@ void OverheadController::recorded(double launches, double nodes, std::int64_t ag
   estimator_.cost(cost);
   estimator_.launched({launches, nodes}, static_cast<double>(age_ns), at_work);
   if (in_startup_) startup_cost_ns_ += cost;
+  known_cost_ns_ = kernels > kernels_ ? 0 : known_cost_ns_ + cost;
+  kernels_ = std::max(kernels_, kernels);
   if (first_launch_ns_ < 0) first_launch_ns_ = earned_until_ns_;
 }
 

@@ -18,6 +18,7 @@
 #include "profile/capture/sampling/device_busy.h"
 #include "profile/capture/sampling/requested_windows.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <random>
@@ -101,9 +102,10 @@ class OverheadController {
   void spent_on_records(std::int64_t cost_ns);
   void spent_once(std::int64_t cost_ns) { totals_.spent_ns += static_cast<double>(cost_ns); }
   // By tier 0: into streams, of graphs; so long ago did the first of them begin, and so many are
-  // there while the program is at work (zeros: not known).
+  // there while the program is at work (zeros: not known). `kernels`: how many of different names
+  // were recorded so far.
   void recorded(double launches, double nodes, std::int64_t age_ns = 0,
-                const WorkRates::Amounts& at_work = {});
+                const WorkRates::Amounts& at_work = {}, std::size_t kernels = 0);
   // The part of tier 0's overhead that device waits hid, since the beginning. It was charged when
   // reported and is returned here. prices(): the overhead per record to compute it with.
   DeviceBusy::Prices prices(std::int64_t now_ns) const;
@@ -228,6 +230,8 @@ class OverheadController {
   bool windowed_ = false;  // windows were planned: not every launch is recorded
   bool lasting_ = false;   // the lasting overhead exists
   double startup_cost_ns_ = 0;
+  std::size_t kernels_ = 0;   // names recorded so far
+  double known_cost_ns_ = 0;  // of records since the last new one
   std::int64_t first_launch_ns_ = -1;
   RequestedWindows requested_;
   bool full_ = false;  // one is active

@@ -215,6 +215,32 @@ TEST(OverheadController, WhereFullWindowsAreAskedForNothingIsUnseen) {
   EXPECT_NEAR(out.estimate / out.truth, 1, 0.05);
 }
 
+// A compiler tries out kernels that were not seen before, 20,000 launches a second for 3 s. The steps
+// after it are launched at the same rate.
+std::int64_t end_of_startup(bool new_kernels, std::int64_t until) {
+  ControllerOptions options = seeded(1);
+  options.windows = false;
+  OverheadController controller(options, {Requirements{}}, 1);
+  bool open = false;
+  std::size_t kernels = 1;
+  for (std::int64_t now = 1; now < until; now += 20 * kMs) {
+    if (new_kernels && now < 3 * kSecond) ++kernels;
+    if (open) controller.recorded(400, 0, 0, {}, kernels);
+    const OverheadController::Decision decision = controller.decide(now);
+    if (open && decision.tier != 0) return now;
+    if (!open && decision.tier == 0) controller.opened(0, now), open = true;
+  }
+  return until;
+}
+
+TEST(OverheadController, TheStartupWindowGoesOnWhileNewKernelsCome) {
+  const std::int64_t known = end_of_startup(false, 20 * kSecond);
+  const std::int64_t with_news = end_of_startup(true, 20 * kSecond);
+  EXPECT_LT(known, 3 * kSecond);
+  EXPECT_GT(with_news, 3 * kSecond + 400 * kMs) << "no step was recorded";
+  EXPECT_LT(with_news, 3 * known + kSecond) << "it may take three times its budget";
+}
+
 // CUPTI took a second to close a window in full. The launches recorded in that second need no
 // window that represents them.
 TEST(OverheadController, ClosingThatTakesLongIsNotStoodForTwice) {
