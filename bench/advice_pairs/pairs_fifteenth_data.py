@@ -378,6 +378,38 @@ def documents_packed_and_parted_by_a_mask():
     return alike(run(by_mask, whole), run(apart, length))
 
 
+@pair("reduce_problem", "batch_products")
+def experts_asked_by_all_tokens_though_two_are_weighed():
+    tokens, width, wide, experts, chosen = 16384, 2048, 4096, 8, 2
+    x_all, gate = four(lambda: rand(tokens, width, dtype=BF16)), weight(experts, width, BF16)
+    parts = [(weight(wide, width, BF16), weight(width, wide, BF16)) for _ in range(experts)]
+    places = torch.arange(tokens * chosen, device=GPU)
+
+    def by_all(x, shares, at):
+        weighed, out = torch.zeros(tokens, experts, dtype=BF16, device=GPU).scatter_(1, at, shares), torch.zeros_like(x)
+        for number, (up, down) in enumerate(parts):
+            out = out + weighed[:, number:number + 1] * F.linear(F.silu(F.linear(x, up)), down)
+        return out
+
+    def by_chosen(x, shares, at):
+        order = at.flatten().argsort(stable=True)
+        counts = torch.bincount(at.flatten(), minlength=experts).tolist()
+        asked = x[order // chosen].split(counts)
+        said = torch.cat([F.linear(F.silu(F.linear(x, up)), down) for x, (up, down) in zip(asked, parts)])
+        back = torch.empty_like(order).scatter_(0, order, places)
+        return (said[back].view(tokens, chosen, width) * shares[..., None]).sum(1)
+
+    def run(mixed):
+        following = turns(x_all)
+
+        def step():
+            x = following()
+            best = torch.topk(F.linear(x, gate).float(), chosen, 1)
+            return x + mixed(x, torch.softmax(best.values, 1).to(BF16), best.indices)
+        return step
+    return alike(run(by_all), run(by_chosen))
+
+
 @pair("reduce_problem")
 def tastes_of_all_users_told_though_few_are_asked():
     users, near, width, asked = 262144, 16, 128, 4096
@@ -554,30 +586,6 @@ def skies_blurred_by_a_wide_disc():
     return alike(run(by_window), run(by_transform))
 
 
-@pair("slow_op", "reduce_in_blocks", "reduce_problem")
-def kinds_of_customers_learnt_in_a_table_of_four_rows():
-    rows, kinds, width = 262144, 4, 256
-    known = four(lambda: (ints(kinds, rows), rand(rows, width), rand(rows, 1)))
-
-    def by_table(table, kind):
-        return F.embedding(kind, table)
-
-    def by_product(table, kind):
-        return F.one_hot(kind, kinds).to(table.dtype) @ table
-
-    def make(looked_up):
-        torch.manual_seed(1)
-        model = nn.ParameterDict({"table": nn.Parameter(rand(kinds, width)), "last": nn.Parameter(weight(1, width))})
-        following = turns(known)
-
-        def loss():
-            kind, x, goal = following()
-            hidden = torch.relu(x + looked_up(model["table"], kind))
-            return (F.linear(hidden, model["last"]) - goal).pow(2).mean()
-        return learnt(model, loss, dtype=None)
-    return alike(make(by_table), make(by_product))
-
-
 @pair("slow_op", "reduce_problem")
 def ranks_of_genes_found_by_sorting_twice():
     cells, genes, kinds = 4096, 8192, 16
@@ -603,7 +611,7 @@ def ranks_of_genes_found_by_sorting_twice():
 
 @pair("slow_op", "reduce_problem", "remove_syncs")
 def turns_of_bodies_by_the_exponential_of_the_library():
-    bodies, points = 1 << 17, 8
+    bodies, points = 1 << 20, 8
     moves, shape = four(lambda: rand(bodies, 3, scale=0.4)), rand(3, points)
 
     def crossed(move):
