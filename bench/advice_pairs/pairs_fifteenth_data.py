@@ -6,6 +6,7 @@ the set was written, and takes these pairs in.
 """
 
 import copy
+import functools
 import math
 
 import torch
@@ -284,6 +285,7 @@ def pages_read_by_wide_layers_in_bf16():
     small = torch.float8_e4m3fn
     known = [tuple((w * 64).to(small).t() for w in layer) for layer in layers]
     one, of_hidden, of_weight = (torch.tensor(value, device=GPU) for value in (1.0, 1 / 16, 1 / 64))
+    product = functools.partial(torch._scaled_mm, out_dtype=BF16, use_fast_accum=True)
 
     def in_bf16(x, layer):
         up, down = layer
@@ -291,8 +293,8 @@ def pages_read_by_wide_layers_in_bf16():
 
     def in_fp8(x, layer):
         up, down = layer
-        hidden = F.silu(torch._scaled_mm(x.to(small), up, scale_a=one, scale_b=of_weight, out_dtype=BF16))
-        return torch._scaled_mm((hidden * 16).to(small), down, scale_a=of_hidden, scale_b=of_weight, out_dtype=BF16)
+        hidden = F.silu(product(x.to(small), up, scale_a=one, scale_b=of_weight))
+        return product((hidden * 16).to(small), down, scale_a=of_hidden, scale_b=of_weight)
 
     def run(layers, read):
         following = turns(pages)
