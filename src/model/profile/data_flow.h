@@ -3,8 +3,10 @@
 // execution trace records it (docs/design/data-flow.md). A plain value; not thread-safe.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace purlin {
@@ -37,9 +39,30 @@ struct DataFlow {
   // Ops of the step read numbers of the host, whose values are not recorded. Then equal results are
   // missed: what no fact names may be repeated or unchanged all the same.
   bool host_numbers = false;
+  // Of steps that no range marks: the `aten::` ops of one, by number and hash (OpSequence). In the
+  // timeline a step is where they come in this order. 0: marked steps.
+  std::uint32_t sequence_ops = 0;
+  std::uint64_t sequence_hash = 0;
   std::vector<FlowFact> facts;  // by op and ordinal; an op may have several
 
   bool recorded() const { return steps > 0; }
+};
+
+// Hashes of the stretches of a sequence of ops, by name: the same in a trace and in a timeline.
+class OpSequence {
+ public:
+  static bool counts(std::string_view op) { return op.substr(0, 6) == "aten::"; }
+  static std::uint64_t hash_of(std::string_view op);
+
+  void add(std::uint64_t op_hash);
+  std::size_t size() const { return sums_.size() - 1; }
+  // Of `ops` ops from the `begin`-th; polynomial, modulo 2^64. REQUIRES: they exist.
+  std::uint64_t hash(std::size_t begin, std::size_t ops) const {
+    return sums_[begin + ops] - sums_[begin] * powers_[ops];
+  }
+
+ private:
+  std::vector<std::uint64_t> sums_ = {0}, powers_ = {1};
 };
 
 }  // namespace purlin

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <string_view>
 
 namespace purlin::profile {
@@ -151,11 +152,15 @@ Json to_json(const DataFlow& flow) {
     if (fact.kind == FlowKind::kRepeated) item.set("earlier", fact.earlier);
     facts.push(std::move(item));
   }
-  return Json::object({{"steps", flow.steps},
-                       {"ops", flow.ops},
-                       {"same_data", flow.same_data},
-                       {"host_numbers", flow.host_numbers},
-                       {"facts", std::move(facts)}});
+  Json out = Json::object({{"steps", flow.steps},
+                           {"ops", flow.ops},
+                           {"same_data", flow.same_data},
+                           {"host_numbers", flow.host_numbers},
+                           {"facts", std::move(facts)}});
+  if (flow.sequence_ops > 0)
+    out.set("sequence_ops", flow.sequence_ops)
+        .set("sequence_hash", fmt::format("{:016x}", flow.sequence_hash));
+  return out;
 }
 
 DataFlow data_flow_from_json(const Json& json) {
@@ -164,6 +169,9 @@ DataFlow data_flow_from_json(const Json& json) {
   flow.ops = flow_count(json, "ops");
   flow.same_data = json["same_data"].as_bool();
   flow.host_numbers = json["host_numbers"].as_bool();
+  flow.sequence_ops = flow_count(json, "sequence_ops");
+  const std::string hash(json["sequence_hash"].as_string());
+  std::from_chars(hash.data(), hash.data() + hash.size(), flow.sequence_hash, 16);
   for (const Json& item : json["facts"].items()) {
     if (flow.facts.size() >= kMaxFlowFacts) break;
     const auto kind = std::find(kFlowKinds.begin(), kFlowKinds.end(), item["kind"].as_string());

@@ -363,7 +363,7 @@ void Merger::add_coverage(const Coverage& from) {
 void merge_data_flow(DataFlow& into, const DataFlow& from) {
   const auto weight = [](const DataFlow& flow) {
     return std::tuple(flow.recorded(), flow.ops, flow.facts.size(), flow.steps, flow.same_data,
-                      flow.host_numbers);
+                      flow.host_numbers, flow.sequence_ops, flow.sequence_hash);
   };
   const auto before = [](const FlowFact& a, const FlowFact& b) {
     return std::tie(a.op, a.ordinal, a.kind) < std::tie(b.op, b.ordinal, b.kind);

@@ -167,6 +167,7 @@ class Maker {
     flow.ops = below(100);
     flow.same_data = below(2) == 0;
     flow.host_numbers = below(2) == 0;
+    if (below(2) == 0) flow.sequence_ops = 1 + below(99), flow.sequence_hash = ~std::uint64_t{below(99)};
     for (std::uint32_t i = 0; i < 4; ++i) {
       FlowFact fact;
       fact.kind = static_cast<FlowKind>(i);
@@ -208,7 +209,8 @@ class Teller {
     for (const CopyRow& row : profile_.copies) line("copy {}", copy(row) + sketch(row.duration));
     stalls();
     const DataFlow& flow = profile_.data_flow;
-    line("flow {} {} {} {}", flow.steps, flow.ops, flow.same_data, flow.host_numbers);
+    line("flow {} {} {} {} {} {}", flow.steps, flow.ops, flow.same_data, flow.host_numbers,
+         flow.sequence_ops, flow.sequence_hash);
     for (const FlowFact& fact : flow.facts)
       line("fact {} {} {} {} {} {} {}", static_cast<int>(fact.kind), fact.op, fact.ordinal,
            fact.count, fact.read_share, fact.reader, fact.earlier);

@@ -25,7 +25,8 @@ class Facts {
  public:
   explicit Facts(const ExecutionTrace& trace)
       : trace_(trace),
-        steps_(find_steps(trace)),
+        found_(find_steps(trace)),
+        steps_(found_.steps),
         units_(find_units(trace)),
         numbers_(number_values(trace, units_, steps_)) {}
 
@@ -36,6 +37,8 @@ class Facts {
     judged_ = steps_[steps_.size() > 2 ? steps_.size() - 3 : 0];
     std::tie(first_, last_) = bounds(judged_);
     out_.steps = static_cast<std::uint32_t>(steps_.size());
+    out_.sequence_ops = found_.sequence_ops;
+    out_.sequence_hash = found_.sequence_hash;
     for (std::uint32_t i = first_; i < last_; ++i) out_.ops += computes(i) ? 1 : 0;
     count_names();
     add_use();
@@ -172,7 +175,8 @@ class Facts {
   }
 
   const ExecutionTrace& trace_;
-  const std::vector<FlowStep> steps_;
+  const FlowSteps found_;
+  const std::vector<FlowStep>& steps_;
   const Units units_;
   const std::vector<UnitNumber> numbers_;  // by unit
   FlowStep judged_;

@@ -73,6 +73,42 @@ TEST(FlowFacts, AResultThatNobodyReadsIsAFact) {
   EXPECT_FALSE(found.same_data);
 }
 
+// A program that marks no steps: a loop after other ops. The steps are the shortest round.
+DataFlow flow_of_rounds(int rounds, int layers, bool odd = false) {
+  TraceText trace;
+  trace.unary("exp", kD, kD);
+  trace.unary("log", kD, kD);
+  for (int i = 0; i < rounds; ++i) {
+    input(trace, kX);
+    if (odd && i % 2 == 0) trace.unary("floor", kX, kX);
+    for (int layer = 0; layer < layers; ++layer) {
+      trace.binary("mm", kX, kWeight, kA);
+      trace.unary("tanh", kA, kX);
+    }
+    trace.unary("sin", kX, kB);
+    trace.unary("cos", kB, kC);
+    trace.to_host(kX);
+  }
+  Result<DataFlow> found = data_flow_of(trace.text());
+  EXPECT_TRUE(found.is_ok() || found.status().code() == Code::kInvalid);
+  return found.is_ok() ? *found : DataFlow();
+}
+
+TEST(FlowFacts, StepsWithoutMarksAreWhatComesAgain) {
+  for (const int layers : {1, 3, 12}) {
+    const DataFlow found = flow_of_rounds(4, layers);
+    EXPECT_GE(found.steps, 3u);
+    EXPECT_EQ(found.sequence_ops, static_cast<unsigned>(2 + 2 * layers + 2 + 3));
+    EXPECT_NE(found.sequence_hash, 0u);
+    EXPECT_EQ(names(of_kind(found, FlowKind::kUnread)), "cos:0 sin:0");
+  }
+  EXPECT_FALSE(flow_of_rounds(2, 3).recorded());
+  EXPECT_FALSE(flow_of_rounds(6, 3, true).recorded()) << "three rounds, each of two, do not fit";
+  EXPECT_EQ(flow_of_rounds(9, 3, true).sequence_ops, 2u * 13 + 1);
+  const Program marked = [](TraceText& trace, int) { input(trace, kX); };
+  EXPECT_EQ(flow_of_steps(marked).sequence_ops, 0u);
+}
+
 TEST(FlowFacts, AResultIsReadByALaterStep) {
   const Program program = [](TraceText& trace, int) {
     trace.unary("exp", kX, kA);

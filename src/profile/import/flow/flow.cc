@@ -29,7 +29,7 @@ Result<DataFlow> flow_of(Input& input) {
   if (!found.flow.recorded())
     return error(Code::kInvalid,
                  "an execution trace without two whole steps; record three, each in a range "
-                 "ProfilerStep#N or with an optimizer's step");
+                 "ProfilerStep#N or with an optimizer's step, or three that repeat the same ops");
   return std::move(found.flow);
 }
 
@@ -115,7 +115,7 @@ void judge_by_timeline(Profile& profile) {
         is_recorded_op(timeline.names[timeline.ops[op].name]))
       continue;
     const std::int64_t time = called ? timeline.calls[activity.call].start_ns : activity.start_ns;
-    hidden += in_step(time, activity.process) ? 1 : 0;
+    hidden += profile.data_flow.sequence_ops > 0 || in_step(time, activity.process) ? 1 : 0;
   }
   if (hidden == 0) return;
   profile.data_flow = {};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The steps of an execution trace: between marks `ProfilerStep#…`, else between the ends of
-// `Optimizer.step#…`, as the timeline has them. A step that the trace ends in is none. Pure
-// functions.
+// `Optimizer.step#…`, as the timeline has them. Without marks, the shortest sequence of ops that
+// comes again and again until the trace ends. A step that the trace ends in is none. Pure functions.
 #pragma once
 
 #include "profile/import/flow/trace.h"
@@ -17,6 +17,12 @@ struct FlowStep {
   bool holds(std::uint32_t node) const { return begin <= node && node < end; }
 };
 
-std::vector<FlowStep> find_steps(const ExecutionTrace& trace);
+struct FlowSteps {
+  std::vector<FlowStep> steps;
+  // Without marks, DataFlow's members of these names; 0 otherwise.
+  std::uint32_t sequence_ops = 0;
+  std::uint64_t sequence_hash = 0;
+};
+FlowSteps find_steps(const ExecutionTrace& trace);
 
 }  // namespace purlin::profile::flow

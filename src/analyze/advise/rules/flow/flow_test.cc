@@ -78,6 +78,36 @@ TEST(Flow, StepsWithAnotherNumberOfSuchOpsAreLeftOut) {
   EXPECT_NE(none.notes.front().find("a result is of the data flow not found"), std::string::npos);
 }
 
+// Without marks a step is where the recorded sequence of ops begins.
+TEST(Flow, StepsWithoutMarksAreFoundByTheirOps) {
+  const auto round = [](Program& program) {
+    products(program, 0);
+    run_op(program, "aten::relu", product(kLayer), 1e5);
+    run_op(program, "own::op", product(kLayer), 1e5);
+  };
+  DataFlow flow = flow_of({fact(FlowKind::kUnread, "aten::mm", 1, 3)});
+  // It begins in the middle of what the program repeats.
+  const std::vector<std::string> sequence = {"aten::mm", "aten::relu", "aten::mm", "aten::mm"};
+  OpSequence ops;
+  for (const std::string& op : sequence) ops.add(OpSequence::hash_of(op));
+  flow.sequence_ops = 4;
+  flow.sequence_hash = ops.hash(0, 4);
+  const auto advice_with = [&](const DataFlow& of) {
+    Program program;
+    run_op(program, "aten::mm", product(kLayer), 1e5);
+    for (int i = 0; i < kSteps; ++i) round(program);
+    program.builder().profile.data_flow = of;
+    return program.advice();
+  };
+  const Advice advice = advice_with(flow);
+  const Intervention* one = find(advice, "reduce_problem");
+  ASSERT_NE(one, nullptr);
+  EXPECT_TRUE(says(one, "these ops: 1 aten::mm"));
+  EXPECT_NEAR(one->saved_share.mid, 1e5 / 8e5, 0.03) << "the first product of the next round";
+  flow.sequence_hash ^= 1;
+  EXPECT_EQ(find(advice_with(flow), "reduce_problem"), nullptr);
+}
+
 TEST(Flow, AnOpHasTheLaunchesOfItsChildren) {
   const auto body = [](Program& program, int) {
     run_op(program, "aten::add", functor("Add", "n=67108864,inputs=2"), 2e5);

@@ -27,6 +27,36 @@ int order_of(FlowKind kind) {
   return 3;
 }
 
+// Where the recorded sequence of ops begins, up to the next op after it.
+std::vector<Step> steps_by_sequence(const Timeline& timeline, std::uint32_t process,
+                                    const DataFlow& flow) {
+  std::vector<std::uint64_t> hashes;  // by name; 0: does not count
+  for (const std::string& name : timeline.names)
+    hashes.push_back(OpSequence::counts(name) ? OpSequence::hash_of(name) : 0);
+  std::vector<std::uint32_t> ops;
+  OpSequence sequence;
+  for (std::uint32_t i = 0; i < timeline.ops.size(); ++i) {
+    const Op& op = timeline.ops[i];
+    if (op.process != process || op.name >= hashes.size() || hashes[op.name] == 0) continue;
+    ops.push_back(i);
+    sequence.add(hashes[op.name]);
+  }
+  std::vector<Step> steps;
+  const std::size_t length = flow.sequence_ops;
+  for (std::size_t i = 0; i + length <= ops.size();) {
+    if (sequence.hash(i, length) != flow.sequence_hash) {
+      ++i;
+      continue;
+    }
+    const std::int64_t begin = begin_of(timeline.ops[ops[i]]);
+    i += length;
+    std::int64_t end = begin_of(timeline.ops[ops[i - 1]]) + 1;
+    if (i < ops.size()) end = std::max(end, begin_of(timeline.ops[ops[i]]));
+    steps.push_back({"", {begin, end}});
+  }
+  return steps;
+}
+
 class Finder {
  public:
   explicit Finder(const Walk& walk)
@@ -40,7 +70,11 @@ class Finder {
   FlowFound run() {
     index_facts();
     for (std::uint32_t process = 0; process < profile_.processes.size(); ++process) {
-      reading_.push_back({host_steps(timeline_, process).steps, 0, {}});
+      const bool marked = profile_.data_flow.sequence_ops == 0;
+      reading_.push_back({marked ? host_steps(timeline_, process).steps
+                                 : steps_by_sequence(timeline_, process, profile_.data_flow),
+                          0,
+                          {}});
       out_.steps += reading_.back().steps.size();
     }
     find_ops();
