@@ -73,6 +73,12 @@ def flow():
     until(lambda: any("flow" in note or "no_flow" in note for note in notes()))
 
 
+def infer_flow():
+    """The same without an optimizer."""
+    until(traced, train=False)
+    until(lambda: any("flow" in note or "no_flow" in note for note in notes()), train=False)
+
+
 def flow_fork():
     """Forks in each step."""
     end = time.time() + 60
@@ -273,6 +279,7 @@ MODES = {
     "infer_note": lambda: until(reasoned, train=False),
     "after": after,
     "flow": flow,
+    "infer_flow": infer_flow,
     "flow_fork": flow_fork,
     "own_observer": own_observer,
     "open": lambda: until(window_open),

@@ -136,6 +136,11 @@ flowing own_observer
 has_note data_flow_unknown "an execution trace of its own"
 unchanged 0 flow
 has_note data_flow_unknown "would print a warning"
+# Without an optimizer it is recorded by time: the steps are what comes again.
+flowing infer_flow
+grep -aq '"sequence_ops":3,' a.plprof || fail "no steps in the data flow of a program without an optimizer"
+FAKE_TORCH_OPS=other_thread flowing infer_flow
+has_note data_flow_unknown "another thread than the main one"
 
 # --- exit codes, signals, an end within the window
 unchanged 7 wait exit7

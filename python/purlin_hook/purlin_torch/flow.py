@@ -13,7 +13,12 @@ import threading
 import time
 
 
-MOST_OPS = 20000  # of a step; each takes the observer 10 us and 1 kB
+MOST_OPS = 20000  # of a step, or of a recording by time; each takes the observer 10 us and 1 kB
+OP_S = 10e-6
+LONGEST_S = 5.0  # of a recording by time
+
+
+_LEFT = []
 
 
 class Unfit(Exception):
@@ -27,7 +32,9 @@ class FlowTrace:
     SYMBOLS = ("_ZN3c1022FLAGS_caffe2_log_levelE", "FLAGS_caffe2_log_level")
 
     def __init__(self, torch, path, steps, window):
+        """`steps`: 0 for a recording by time, which has no marks."""
         self.torch, self.path, self.steps, self.window = torch, path, steps, window
+        self.op_share = 0  # of the time of a recording by time: what the observer takes
         self.began = 0
         self.done = 0
         self.thread = threading.get_ident()
@@ -47,11 +54,14 @@ class FlowTrace:
             profiler._enable_execution_trace_observer()
         self.recording = True
         self._ballast = [self._range("purlin") for _ in range(self.BALLAST)]
-        self._mark = self._range("ProfilerStep#0")
+        if self.steps > 0:
+            self._mark = self._range("ProfilerStep#0")
         self.began = time.perf_counter_ns()
 
     def step(self):
         """At the end of a step. True where it was the last one."""
+        if self.steps == 0:
+            return False
         self.done += 1
         self._close_mark()
         if self.done >= self.steps:
@@ -69,8 +79,18 @@ class FlowTrace:
             profiler._disable_execution_trace_observer()
             time.sleep(self.PAUSE_S)  # another thread may be inside the observer, which goes away
             profiler._remove_execution_trace_observer()
-        del self._ballast[:]  # after the end: not written
+        if self.thread == threading.get_ident():
+            del self._ballast[:]  # after the end: not written
+        else:
+            _LEFT.append(self._ballast)  # a range ends on the thread that began it, or not at all
         self._close_mark()
+
+    def cost_ns(self):
+        """What the program waited while it was recorded, up to now."""
+        took = time.perf_counter_ns() - self.began
+        if self.steps == 0:
+            return int(took * self.op_share)
+        return max(0, took - self.done * self.window.usual_ns)
 
     def drop(self):
         """Ends the recording, and removes the file."""
@@ -125,15 +145,42 @@ def check(torch, results, since_ns):
 
     `results`: _ProfilerResult of a trace. The ops since that time stand for those to come.
     """
-    forward = set()
+    forward = {event.fwd_thread_id() for event in _events(results) if event.fwd_thread_id() > 0}
+    if len(forward) > 1:
+        raise Unfit("forward passes on several threads")
+    ops = _count_ops(torch, results, since_ns)
+    if ops == 0 or ops > MOST_OPS:
+        raise Unfit("%d ops in a step, where 1 to %d are possible" % (ops, MOST_OPS))
+
+
+def seconds_by_time(torch, results, since_ns, until_ns):
+    """The same for a recording by time: how long it may be, and the observer's share of it.
+
+    All ops come from the main thread: the ballast is on its stack.
+    """
+    main = threading.main_thread().native_id
+    cpu = torch.autograd.DeviceType.CPU
+    for event in _events(results):
+        if event.fwd_thread_id() > 0:
+            raise Unfit("a backward pass, but no optimizer")
+        if event.device_type() == cpu and "::" in event.name() and event.device_resource_id() != main:
+            raise Unfit("ops on another thread than the main one")
+    ops = _count_ops(torch, results, since_ns)
+    if ops == 0:
+        raise Unfit("no op in the trace")
+    each_s = (until_ns - since_ns) * 1e-9 / ops
+    return min(LONGEST_S, MOST_OPS * (each_s + OP_S)), OP_S / (each_s + OP_S)
+
+
+def _events(results):
     for event in results.events():
         name = event.name()
         if "nested" in name or "sparse" in name or "compile_inner" in name:
             raise Unfit("sparse or nested tensors, or a compiler at work (%s)" % name[:80])
-        if event.fwd_thread_id() > 0:
-            forward.add(event.fwd_thread_id())
-    if len(forward) > 1:
-        raise Unfit("forward passes on several threads")
+        yield event
+
+
+def _count_ops(torch, results, since_ns):
     strided = torch.strided
     stack = [event for event in results.experimental_event_tree() if event.end_time_ns >= since_ns]
     ops = 0
@@ -147,5 +194,4 @@ def check(torch, results, since_ns):
                     if getattr(one, "layout", strided) not in (None, strided):
                         raise Unfit("a tensor without strides")
         stack.extend(event.children)
-    if ops == 0 or ops > MOST_OPS:
-        raise Unfit("%d ops in a step, where 1 to %d are possible" % (ops, MOST_OPS))
+    return ops

@@ -277,7 +277,7 @@ class Hook:
             self._open_flow(window)
             threading.Thread(target=self._export, args=(window,), name="purlin-torch").start()
 
-    # --- data flow, after a trace by steps
+    # --- data flow, after a trace
 
     def _open_flow(self, window):
         began = time.perf_counter_ns()
@@ -286,17 +286,46 @@ class Hook:
             results = window.profiler.profiler.kineto_results
             step_ns = (window.end_ns - window.start_ns) / max(1, window.steps)
             flow.check(self.torch, results, window.end_ns - step_ns)
-            recording.start()
+            self._start_flow(recording)
         except Exception as fault:
-            if is_the_programs(fault):
-                raise
-            recording.drop()
-            unfit = isinstance(fault, flow.Unfit)
-            window.saved["no_flow"] = str(fault) if unfit else text_of(fault)
-        else:
-            self._flow = recording
-            self._guard.install()
+            self._no_flow(recording, fault)
         window.flow_ns = time.perf_counter_ns() - began
+
+    def _start_flow(self, recording):
+        recording.start()
+        self._flow = recording
+        self._guard.install()
+
+    @staticmethod
+    def _no_flow(recording, fault):
+        if is_the_programs(fault):
+            raise fault
+        recording.drop()
+        unfit = isinstance(fault, flow.Unfit)
+        recording.window.saved["no_flow"] = str(fault) if unfit else text_of(fault)
+
+    def _flow_by_time(self, window, seconds):
+        """After a trace by time. `seconds`: of flow.seconds_by_time, or the fault of it."""
+        recording = flow.FlowTrace(self.torch, self._path("flow"), 0, window)
+
+        def start():
+            if threading.current_thread() is not threading.main_thread():
+                raise flow.Unfit("the main thread did not come to Python's next instruction")
+            recording.thread = threading.get_ident()
+            self._start_flow(recording)
+
+        try:
+            if isinstance(seconds, Exception):
+                raise seconds
+            length, recording.op_share = seconds
+            self._on_its_thread(window, start)
+            self._wake.wait(length)
+            self._wake.clear()
+            self._main.run(lambda: self._end_flow(True))
+        except Exception as fault:
+            self._no_flow(recording, fault)
+        if "no_flow" in window.saved and "trace" in window.saved:
+            self._note(window.mode, "", "", window, **window.saved)
 
     def _end_flow(self, whole):
         """`whole`: all its steps are recorded. Does nothing where none is recorded."""
@@ -306,8 +335,7 @@ class Hook:
         window = recording.window
         self._guard.remove()
         recording.stop()
-        slower = time.perf_counter_ns() - recording.began - recording.done * window.usual_ns
-        window.flow_ns += max(0, slower)
+        window.flow_ns += recording.cost_ns()
         if whole:
             threading.Thread(target=self._save_flow, args=(recording,), name="purlin-torch").start()
         else:
@@ -443,7 +471,14 @@ class Hook:
         teardown.choose(window.keeps_cupti or self._ending)
         if not self._close(window, wanted=() if anything else self.WORK):
             return False
+        try:
+            results = window.profiler.profiler.kineto_results
+            seconds = flow.seconds_by_time(self.torch, results, window.start_ns, window.end_ns)
+        except Exception as fault:
+            seconds = fault
         self._export(window)
+        if not self._ending and "trace" in window.saved:
+            self._flow_by_time(window, seconds)
         return True
 
     def _start(self, window, everywhere):

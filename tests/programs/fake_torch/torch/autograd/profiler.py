@@ -95,6 +95,10 @@ class _Event:
     def fwd_thread_id(self):
         return 0
 
+    def device_resource_id(self):
+        other = os.environ.get("FAKE_TORCH_OPS") == "other_thread"
+        return self.event["tid"] + 1 if other else threading.main_thread().native_id
+
     def name(self):
         return self.event["name"]
 
