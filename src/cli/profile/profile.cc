@@ -200,6 +200,7 @@ class ProfileCommand : public Command {
                    "--torch daemon leaves CUPTI to PyTorch: leave out --full, --counters and "
                    "--stalls, or use --torch hook");
     options.on = options.daemon || torch_ == "hook" || (torch_ == "auto" && !cupti_needed);
+    options.jax = torch_ == "auto" || torch_ == "hook";  // needs no CUPTI
     options.on_request = idle_;
     options.rank = torch_rank_;
     return Status::ok();
