@@ -199,11 +199,12 @@ std::map<std::string, std::string> injection(const CaptureOptions& options,
   const bool hooks = (options.torch.on && !options.torch.daemon) || options.torch.jax;
   const std::string hook = hooks ? find_library(options, kTorchHook) : std::string();
   if (hooks && hook.empty())
-    notes.push_back({"no_torch_hook",
-                     fmt::format("launches have no ops of PyTorch and JAX: {} is not in {}; reinstall "
-                                 "Purlin",
-                                 kTorchHook, library_place(options)),
-                     0, 0});
+    notes.push_back(
+        {"no_torch_hook",
+         fmt::format("launches have no ops of PyTorch and JAX: {} is not in {}; reinstall "
+                     "Purlin",
+                     kTorchHook, library_place(options)),
+         0, 0});
   result.merge(torch_variables(options.torch, parent_path(hook)));
   return result;
 }

@@ -33,8 +33,10 @@ def launch():
     """Kernels `scale` and `shift` in this process."""
     import ctypes
 
-    words = [b"loop", b"launches", b"100"]
-    ctypes.CDLL(os.environ["LOOP_LIBRARY"]).run_loop(3, (ctypes.c_char_p * 4)(*words, None))
+    words = [b"loop", b"launches", b"1"]
+    library = ctypes.CDLL(os.environ["LOOP_LIBRARY"])
+    for _ in range(20):
+        library.run_loop(3, (ctypes.c_char_p * 4)(*words, None))
 
 
 def texts():
@@ -73,8 +75,8 @@ for mode in sys.argv[1:]:
         warnings.simplefilter("always")
         child = os.fork()
         if child == 0:
-            print("child", bool(SPOOL) and len(texts()) > 1, flush=True)
-            sys.exit(3)
+            jax.jit(STEP.replace("jit_step", "jit_child"))
+            sys.exit(3)  # not os._exit: the handlers of exit run, and Purlin's does nothing
         print(os.waitpid(child, 0)[1])
     elif mode == "spawn":
         print(subprocess.run([sys.executable, __file__, "step"]).returncode)

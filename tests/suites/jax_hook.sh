@@ -51,6 +51,8 @@ unchanged 7 step wait exit7
 unchanged 1 step wait raise
 unchanged 0 threads fork step path
 unchanged 0 step fork wait
+is notes "$(causes)" "jax_programs"
+expect_json report.json "any('1 program that XLA compiled' in n['text'] for n in d['coverage']['notes'])"
 unchanged 0 spawn
 is notes "$(causes)" "jax_programs"
 

@@ -409,15 +409,24 @@ struct Alias {
   std::string_view primitive, op;
 };
 constexpr Alias kPrimitives[] = {
-    {"dot_general", "mm"},    {"conv_general_dilated", "convolution"},
-    {"reduce_sum", "sum"},    {"reduce_max", "amax"},
-    {"reduce_min", "amin"},   {"reduce_prod", "prod"},
-    {"reduce_and", "all"},    {"reduce_or", "any"},
-    {"argmax", "argmax"},     {"argmin", "argmin"},
-    {"transpose", "permute"}, {"convert_element_type", "to"},
-    {"copy", "copy"},         {"psum", ""},
-    {"custom-call", ""},      {"pallas_call", ""},
-    {"sort", ""},             {"ffi_call", ""},
+    {"dot_general", "mm"},
+    {"conv_general_dilated", "convolution"},
+    {"reduce_sum", "sum"},
+    {"reduce_max", "amax"},
+    {"reduce_min", "amin"},
+    {"reduce_prod", "prod"},
+    {"reduce_and", "all"},
+    {"reduce_or", "any"},
+    {"argmax", "argmax"},
+    {"argmin", "argmin"},
+    {"transpose", "permute"},
+    {"convert_element_type", "to"},
+    {"copy", "copy"},
+    {"psum", ""},
+    {"custom-call", ""},
+    {"pallas_call", ""},
+    {"sort", ""},
+    {"ffi_call", ""},
 };
 
 using Index = std::unordered_map<std::string_view, const OpRule*>;

@@ -19,7 +19,7 @@ namespace purlin::profile {
 namespace {
 
 constexpr std::size_t kMaxJaxNote = 64 << 10, kMaxHloText = std::size_t{256} << 20;
-constexpr std::size_t kMaxProcesses = 64;
+constexpr std::size_t kMaxJaxProcesses = 64;
 
 std::vector<JaxNote> read_jax_notes(const std::string& spool) {
   std::vector<JaxNote> notes;
@@ -92,7 +92,7 @@ void add_jax_programs(Profile& profile, const std::string& spool) {
                "compiled programs of JAX were not read, as reading takes the program's time; their "
                "kernels have no ops",
                static_cast<double>(note.left_out));
-    if (processes.size() >= kMaxProcesses) continue;
+    if (processes.size() >= kMaxJaxProcesses) continue;
     texts.push_back(read_texts(join_path(spool, fmt::format("jax-{}.hlo.gz", note.pid))));
     ProcessPrograms& process = processes.emplace_back();
     process.pid = note.pid;
@@ -104,14 +104,15 @@ void add_jax_programs(Profile& profile, const std::string& spool) {
   profile.coverage.overhead_ns += cost_ns;
   if (modules == 0) return;
   const ProgramMatch match = match_programs(profile, processes);
-  jax_note(profile, "jax_programs",
-           fmt::format("ops and shapes are from the texts of {} that XLA compiled, for {} of the "
-                       "program's time. {} of the kernels' time has an op; {} of the time of "
-                       "products and convolutions in these programs has a shape",
-                       counted(static_cast<std::int64_t>(modules), "program"), format_ns(cost_ns),
-                       share_of(match.with_op_ns, match.total_ns),
-                       share_of(match.heavy_with_shape_ns, match.heavy_ns)),
-           match.launches, cost_ns * 1e-9);
+  std::string text = fmt::format(
+      "ops and shapes are from the texts of {} that XLA compiled, for {} of the program's time; {} "
+      "of the kernels' time has an op",
+      counted(static_cast<std::int64_t>(modules), "program"), format_ns(cost_ns),
+      share_of(match.with_op_ns, match.total_ns));
+  if (match.heavy_ns > 0)
+    text += fmt::format(", and {} of the time of these programs' products and convolutions a shape",
+                        share_of(match.heavy_with_shape_ns, match.heavy_ns));
+  jax_note(profile, "jax_programs", std::move(text), match.launches, cost_ns * 1e-9);
   if (match.implausible > 0)
     jax_note(profile, "jax_implausible",
              "launches were too fast for the program that their order points to, or of another "

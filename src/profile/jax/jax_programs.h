@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command's side of Purlin's hook for JAX (python/purlin_hook, docs/design/jax-programs.md): the
-// texts of compiled programs that it left in the spool give the run's kernels ops and shapes. Notes
-// and texts are written by the profiled program's process and not trusted. What is missing or
+// The command's side of Purlin's hook for JAX (python/purlin_hook, docs/design/jax-programs.md):
+// the texts of compiled programs that it left in the spool give the run's kernels ops and shapes.
+// Notes and texts are written by the profiled program's process and not trusted. What is missing or
 // damaged is a coverage note, never an error. Free functions.
 #pragma once
 

@@ -23,7 +23,7 @@ using hlo::Launch;
 using hlo::Program;
 
 constexpr std::uint32_t kNowhere = 0xFFFFFFFFu;
-constexpr std::size_t kReach = 6;       // in the schedule, between launches that count as neighbours
+constexpr std::size_t kReach = 6;  // in the schedule, between launches that count as neighbours
 constexpr std::size_t kNeighbours = 4;  // in the timeline, on each side
 constexpr std::size_t kMaxRun = 64;     // kernels of libraries in a row
 
@@ -35,14 +35,14 @@ bool has_any(std::string_view text, std::initializer_list<std::string_view> word
 
 bool is_library_kernel(std::string_view name) {
   if (has_any(name, {"gemm_fusion", "stream_executor"})) return false;
-  return has_any(name, {"nvjet", "cublas", "cudnn", "cutlass", "xmma", "gemm", "Gemm", "conv", "Conv",
-                        "nhwc", "nchw", "splitK", "wgrad", "dgrad", "fprop"});
+  return has_any(name, {"nvjet", "cublas", "cudnn", "cutlass", "xmma", "gemm", "Gemm", "conv",
+                        "Conv", "nhwc", "nchw", "splitK", "wgrad", "dgrad", "fprop"});
 }
 
 // Which a library launches around the kernel that does the work.
 bool is_helper(std::string_view name) {
-  return has_any(name, {"splitK", "ReduceSplit", "educe_kernel", "workspace", "Padding",
-                        "ToNhwc", "ToNchw", "transpose_readWrite", "offset"});
+  return has_any(name, {"splitK", "ReduceSplit", "educe_kernel", "workspace", "Padding", "ToNhwc",
+                        "ToNchw", "transpose_readWrite", "offset"});
 }
 
 // By the kernel's name: "bf16"; "" where it does not say. nvjet names operands by letters.
@@ -106,8 +106,8 @@ class Schedules {
   const Launch& launch(Ref ref) const { return programs_[ref.program].launches[ref.launch]; }
   bool follows(Ref first, Ref second) const {
     return first.program == second.program &&
-           near_.count(pair_key(first.program, launch(first).signature,
-                                launch(second).signature)) > 0;
+           near_.count(pair_key(first.program, launch(first).signature, launch(second).signature)) >
+               0;
   }
   // The call of a library with that name in a program of that name; where all such do the same.
   Ref call(std::string_view module, std::string_view instruction) const {
@@ -117,7 +117,7 @@ class Schedules {
   std::size_t named_count(std::uint32_t program) const { return named_counts_[program]; }
 
   // The calls of libraries between two kernels that follow one another; either may be unknown. As
-  // many and of the same shapes wherever the schedules have this; else nullptr.
+  // many and of the same shapes in every place where the schedules have this; else nullptr.
   const std::vector<std::uint32_t>* between(Ref before, Ref after) const {
     const std::uint32_t program = before.known() ? before.program : after.program;
     const auto at = gaps_.find(pair_key(program, before.known() ? launch(before).signature : 0,
@@ -137,10 +137,11 @@ class Schedules {
     for (std::uint32_t i = 0; i < program.launches.size(); ++i) {
       const Launch& launch = program.launches[i];
       if (launch.library()) {
-        const auto [at, added] = calls_.try_emplace(
-            fmt::format("{}/{}", program.name, launch.instruction), Ref{p, i});
+        const auto [at, added] =
+            calls_.try_emplace(fmt::format("{}/{}", program.name, launch.instruction), Ref{p, i});
         const Ref other = at->second;
-        if (!added && other.known() && programs_[other.program].launches[other.launch].shape != launch.shape)
+        if (!added && other.known() &&
+            programs_[other.program].launches[other.launch].shape != launch.shape)
           at->second = Ref();
         continue;
       }
@@ -181,12 +182,11 @@ class Schedules {
     const auto [at, added] = gaps_.try_emplace(key, Gap{calls, false});
     if (added || at->second.differs) return;
     const std::vector<Launch>& launches = programs_[p].launches;
-    at->second.differs = !std::equal(
-        calls.begin(), calls.end(), at->second.calls.begin(), at->second.calls.end(),
-        [&](std::uint32_t a, std::uint32_t b) {
-          return launches[a].signature == launches[b].signature &&
-                 launches[a].shape == launches[b].shape;
-        });
+    at->second.differs = !std::equal(calls.begin(), calls.end(), at->second.calls.begin(),
+                                     at->second.calls.end(), [&](std::uint32_t a, std::uint32_t b) {
+                                       return launches[a].signature == launches[b].signature &&
+                                              launches[a].shape == launches[b].shape;
+                                     });
   }
 
   const std::vector<Program>& programs_;
@@ -198,7 +198,7 @@ class Schedules {
 };
 
 // What a launch of the timeline got.
-struct Label {
+struct LaunchLabel {
   std::uint32_t process = kNowhere;  // index into the processes
   Ref ref;
   bool shaped = false;  // does the op's work; false: its helper
@@ -212,8 +212,7 @@ class Matcher {
   ProgramMatch match() {
     for (std::uint32_t p = 0; p < processes_.size(); ++p) {
       const Schedules schedules(processes_[p].programs);
-      for (const auto& [device, events] : events_of(processes_[p].pid))
-        place(p, schedules, events);
+      for (const auto& [device, events] : events_of(processes_[p].pid)) place(p, schedules, events);
     }
     drop_implausible();
     split_rows();
@@ -267,8 +266,9 @@ class Matcher {
              is_library_kernel(row_of(events[end]).name))
         ++end;
       if (end > i)
-        place_calls(process, schedules, {events.begin() + static_cast<std::ptrdiff_t>(i),
-                                         events.begin() + static_cast<std::ptrdiff_t>(end)},
+        place_calls(process, schedules,
+                    {events.begin() + static_cast<std::ptrdiff_t>(i),
+                     events.begin() + static_cast<std::ptrdiff_t>(end)},
                     i > 0 ? found[i - 1] : Ref(), end < events.size() ? found[end] : Ref());
       i = std::max(end, i + 1);
     }
@@ -321,8 +321,7 @@ class Matcher {
   static bool fits(const Launch& launch, const KernelRow& row) {
     const double threads = static_cast<double>(row.launch.threads_per_block());
     for (const double each : {1, 2, 4, 8, 16})
-      if (std::ceil(launch.elements / (threads * each)) ==
-          static_cast<double>(row.launch.blocks()))
+      if (std::ceil(launch.elements / (threads * each)) == static_cast<double>(row.launch.blocks()))
         return launch.elements > 0;
     return false;
   }
@@ -353,14 +352,13 @@ class Matcher {
       for (const std::uint32_t each : main) place_marked(process, schedules, each);
       return;
     }
-    if (calls->size() == 1) {  // whatever its kernels are: the longest one does the work
+    if (calls->size() == 1) {  // of any number of kernels: the longest does the work
       const Ref ref = {program, calls->front()};
       const std::uint32_t longest =
           *std::max_element(main.begin(), main.end(), [&](std::uint32_t a, std::uint32_t b) {
             return activity(a).duration_ns < activity(b).duration_ns;
           });
-      for (const std::uint32_t each : kernels)
-        labels_[each] = {process, ref, each == longest};
+      for (const std::uint32_t each : kernels) labels_[each] = {process, ref, each == longest};
       count_heavy(schedules.launch(ref), activity(longest), true);
     } else {
       for (std::size_t i = 0; i < main.size(); ++i) {
@@ -401,7 +399,7 @@ class Matcher {
     if (shaped && !launch.shape.empty()) out_.heavy_with_shape_ns += duration_ns(each);
   }
 
-  const Launch& launch_of(const Label& label) const {
+  const Launch& launch_of(const LaunchLabel& label) const {
     return processes_[label.process].programs[label.ref.program].launches[label.ref.launch];
   }
 
@@ -426,7 +424,7 @@ class Matcher {
       ++out_.implausible;
       const bool heavy = launch.op_class == "gemm" || launch.op_class == "conv";
       if (heavy && !launch.shape.empty()) out_.heavy_with_shape_ns -= duration_ns(activity(i));
-      labels_[i] = Label();
+      labels_[i] = LaunchLabel();
     }
   }
 
@@ -465,8 +463,11 @@ class Matcher {
     for (std::uint32_t i = 0; i < labels_.size(); ++i) {
       const Activity& each = activity(i);
       if (each.kind != ActivityKind::kKernel || labelled.count(each.row) == 0) continue;
-      Share share{run_.kernels[each.row].op, run_.kernels[each.row].shape,
-                  run_.kernels[each.row].dtype, {}, {}};
+      Share share{run_.kernels[each.row].op,
+                  run_.kernels[each.row].shape,
+                  run_.kernels[each.row].dtype,
+                  {},
+                  {}};
       if (labels_[i].process != kNowhere) {
         const Launch& launch = launch_of(labels_[i]);
         share.op = launch.op;
@@ -516,7 +517,7 @@ class Matcher {
 
   Profile& run_;
   const std::vector<ProcessPrograms>& processes_;
-  std::vector<Label> labels_;  // by activity
+  std::vector<LaunchLabel> labels_;  // by activity
   ProgramMatch out_;
 };
 

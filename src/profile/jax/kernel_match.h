@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gives the kernels of a run the ops and problem shapes of the XLA programs that launched them.
 //
-// A kernel that XLA compiled has the name of its instruction. Neighbours in the schedule tell of
-// which program it is. The kernels of a library between two of them are the library calls that the
-// schedule has there. A match that is not certain, or that the device could not have run in that
-// time, gives nothing. A row that several ops share is split, as its launches in the timeline are.
+// A kernel that XLA compiled has the name of its instruction. Its neighbours in the
+// schedule decide between programs. The kernels of a library between two of them are the library
+// calls that the schedule has there. A match that is not certain, or that the device could not have
+// run in that time, gives nothing. A row that several ops share is split, as its launches in the
+// timeline are.
 //
 // Pure functions over values; not thread-safe. Cannot fail: what does not match is counted.
 #pragma once

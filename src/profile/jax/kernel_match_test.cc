@@ -89,10 +89,9 @@ using Rows = std::vector<std::string>;
 
 // add, product, mul, product, product, sub: with two kinds of products of one kernel.
 hlo::Program step() {
-  return program_of("jit_step",
-                    {named("aaaaa", "n=1", 11), product("M=1,N=1,K=1", 21),
-                     named("bbbbb", "n=2", 12), product("M=2,N=2,K=2", 22),
-                     product("M=3,N=3,K=3", 23), named("ccccc", "n=3", 13)});
+  return program_of("jit_step", {named("aaaaa", "n=1", 11), product("M=1,N=1,K=1", 21),
+                                 named("bbbbb", "n=2", 12), product("M=2,N=2,K=2", 22),
+                                 product("M=3,N=3,K=3", 23), named("ccccc", "n=3", 13)});
 }
 
 std::vector<Ran> repeated(const std::vector<Ran>& once, int times) {
@@ -105,10 +104,10 @@ TEST(KernelMatch, LibraryKernelsBetweenNamedOnesSplitTheirRow) {
   Profile run = run_of(repeated(
       {{"aaaaa"}, {kNvjet, 10'000}, {"bbbbb"}, {kNvjet, 20'000}, {kNvjet, 30'000}, {"ccccc"}}, 5));
   const ProgramMatch match = match_programs(run, {{7, {step()}}});
-  EXPECT_EQ(rows_of(run), (Rows{"aaaaa aaaaa n=1 5", "nvjet dot_general M=1,N=1,K=1 5",
-                                "bbbbb bbbbb n=2 5", "ccccc ccccc n=3 5",
-                                "nvjet dot_general M=2,N=2,K=2 5",
-                                "nvjet dot_general M=3,N=3,K=3 5"}));
+  EXPECT_EQ(rows_of(run),
+            (Rows{"aaaaa aaaaa n=1 5", "nvjet dot_general M=1,N=1,K=1 5", "bbbbb bbbbb n=2 5",
+                  "ccccc ccccc n=3 5", "nvjet dot_general M=2,N=2,K=2 5",
+                  "nvjet dot_general M=3,N=3,K=3 5"}));
   EXPECT_EQ(run.kernels[1].duration.total_ns(), 50'000);
   EXPECT_EQ(run.kernels[5].duration.total_ns(), 150'000);
   EXPECT_EQ(run.timeline.activities[3].row, 4u);
@@ -118,8 +117,8 @@ TEST(KernelMatch, LibraryKernelsBetweenNamedOnesSplitTheirRow) {
 }
 
 TEST(KernelMatch, AnotherNumberOfLibraryKernelsMatchesNothing) {
-  Profile run = run_of(repeated(
-      {{"aaaaa"}, {kNvjet}, {"bbbbb"}, {kNvjet}, {kNvjet}, {kNvjet}, {"ccccc"}}, 5));
+  Profile run = run_of(
+      repeated({{"aaaaa"}, {kNvjet}, {"bbbbb"}, {kNvjet}, {kNvjet}, {kNvjet}, {"ccccc"}}, 5));
   const ProgramMatch match = match_programs(run, {{7, {step()}}});
   EXPECT_EQ(rows_of(run), (Rows{"aaaaa aaaaa n=1 5", "nvjet   15", "bbbbb bbbbb n=2 5",
                                 "ccccc ccccc n=3 5", "nvjet dot_general M=1,N=1,K=1 5"}));
@@ -142,13 +141,15 @@ TEST(KernelMatch, HelpersOfOneCallHaveItsOpAndNoShape) {
 TEST(KernelMatch, TheScheduleTellsNamesakesApart) {
   const hlo::Program other =
       program_of("jit_other", {named("aaaaa", "n=9", 91), named("ddddd", "n=8", 92)});
-  Profile run = run_of(repeated({{"aaaaa"}, {kNvjet}, {"bbbbb"}, {kNvjet}, {kNvjet}, {"ccccc"}}, 5));
+  Profile run =
+      run_of(repeated({{"aaaaa"}, {kNvjet}, {"bbbbb"}, {kNvjet}, {kNvjet}, {"ccccc"}}, 5));
   match_programs(run, {{7, {other, step()}}});
   EXPECT_EQ(rows_of(run)[0], "aaaaa aaaaa n=1 5");
   // Of a program that is gone: no neighbour fits.
   Profile stranger = run_of(repeated({{"aaaaa"}, {"eeeee"}, {"fffff"}}, 5));
-  match_programs(stranger, {{7, {program_of("jit_x", {named("aaaaa", "n=9", 91),
-                                                       named("ggggg", "n=8", 92)})}}});
+  match_programs(
+      stranger,
+      {{7, {program_of("jit_x", {named("aaaaa", "n=9", 91), named("ggggg", "n=8", 92)})}}});
   EXPECT_EQ(rows_of(stranger)[0], "aaaaa   5");
   // Of another process.
   match_programs(run, {{8, {step()}}});
@@ -177,8 +178,8 @@ TEST(KernelMatch, WhatTheDeviceCannotDoIsDropped) {
   large.bytes = 1e9;
   for (const hlo::Launch& wrong : {fast, other}) {
     Profile run = run_of(repeated({{"aaaaa"}, {kNvjet}, {"bbbbb"}}, 5));
-    const ProgramMatch match = match_programs(
-        run, {{7, {program_of("p", {named("aaaaa", "n=1", 11), wrong, large})}}});
+    const ProgramMatch match =
+        match_programs(run, {{7, {program_of("p", {named("aaaaa", "n=1", 11), wrong, large})}}});
     EXPECT_EQ(rows_of(run), (Rows{"aaaaa aaaaa n=1 5", "nvjet   5", "bbbbb   5"}));
     EXPECT_EQ(match.implausible, 10);
     EXPECT_EQ(match.heavy_with_shape_ns, 0);
@@ -192,8 +193,8 @@ TEST(KernelMatch, TheProgramsOwnNamesStayAndMarksOfXlaDoNot) {
   const auto launches = program_of(
       "p", {named("aaaaa", "n=1", 11), product("M=1,N=1,K=1", 21), named("bbbbb", "n=2", 12)});
   match_programs(run, {{7, {launches}}});
-  EXPECT_EQ(rows_of(run), (Rows{"aaaaa forward  5", "nvjet dot_general M=1,N=1,K=1 5",
-                                "bbbbb bbbbb n=2 5"}));
+  EXPECT_EQ(rows_of(run),
+            (Rows{"aaaaa forward  5", "nvjet dot_general M=1,N=1,K=1 5", "bbbbb bbbbb n=2 5"}));
 }
 
 TEST(KernelMatch, ALonelyProductIsKnownByXlasMarks) {
@@ -225,9 +226,9 @@ TEST(JaxNote, IsNotTrusted) {
   EXPECT_EQ(note->modules, 0);
   EXPECT_EQ(note->left_out, 2);
   EXPECT_EQ(note->cost_ns, 5e6);
-  for (const char* odd : {"", "{}", R"({"schema":"purlin.jax/1"})",
-                          R"({"schema":"purlin.torch/1","pid":7})",
-                          R"({"schema":"purlin.jax/1","pid":-1})"})
+  for (const char* odd :
+       {"", "{}", R"({"schema":"purlin.jax/1"})", R"({"schema":"purlin.torch/1","pid":7})",
+        R"({"schema":"purlin.jax/1","pid":-1})"})
     EXPECT_FALSE(parse_jax_note(odd).is_ok()) << odd;
 }
 

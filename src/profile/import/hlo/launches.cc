@@ -34,7 +34,7 @@ struct Amount {
 
 Amount amount_of(std::string_view type) {
   Amount out;
-  for (const Type& each : types_of(type)) out.add({each.elements, each.bytes});
+  for (const ArrayType& each : types_of(type)) out.add({each.elements, each.bytes});
   return out;
 }
 
@@ -57,8 +57,8 @@ std::vector<Amount> reads_of(const Computation& fused) {
       const std::uint32_t value = user.operands[at];
       if (value >= i) continue;
       if (at == 0 && user.opcode == "dynamic-update-slice") continue;
-      const bool part = (at == 0 && is_slice(user.opcode)) ||
-                        wholes[value].elements == whole.elements;
+      const bool part =
+          (at == 0 && is_slice(user.opcode)) || wholes[value].elements == whole.elements;
       needed[value] += part ? reads[i].elements : kMost;
     }
   }
@@ -73,21 +73,19 @@ Amount written_by(const Computation& fused, std::uint32_t value, bool in_tuple =
       if (member < value) out.add(written_by(fused, member, true));
     return out;
   }
-  if (made.opcode == "dynamic-update-slice" && made.operands.size() > 1 &&
-      made.operands[1] < value)
+  if (made.opcode == "dynamic-update-slice" && made.operands.size() > 1 && made.operands[1] < value)
     return amount_of(fused.instructions[made.operands[1]].type);
   return amount_of(made.type);
 }
 
 std::string_view first_dtype(std::string_view type) {
-  const std::vector<Type> types = types_of(type);
+  const std::vector<ArrayType> types = types_of(type);
   return types.empty() ? std::string_view() : types.front().dtype;
 }
 
 // An instruction with the types of its operands, as problem_of_hlo reads it.
 std::string with_types(std::string_view result, std::string_view opcode,
-                       const std::vector<std::string_view>& operands,
-                       std::string_view attributes) {
+                       const std::vector<std::string_view>& operands, std::string_view attributes) {
   std::string out = fmt::format("%x = {} {}(", result.substr(0, kMaxType), opcode);
   for (std::size_t i = 0; i < std::min(operands.size(), kMaxTyped); ++i)
     out += fmt::format("{}{} %o", i == 0 ? "" : ", ", operands[i].substr(0, kMaxType));
@@ -120,8 +118,7 @@ class Planner {
 
   Program plan() {
     out_.name = std::string(module_.name);
-    if (module_.entry < module_.computations.size())
-      walk(module_.computations[module_.entry], 0);
+    if (module_.entry < module_.computations.size()) walk(module_.computations[module_.entry], 0);
     return std::move(out_);
   }
 
@@ -166,8 +163,8 @@ class Planner {
     const auto [known, added] =
         seen_.try_emplace(&each, static_cast<std::uint32_t>(out_.launches.size()));
     if (added) {
-      std::optional<Launch> made = each.opcode == "fusion" ? fusion(computation, each)
-                                                           : library(computation, each);
+      std::optional<Launch> made =
+          each.opcode == "fusion" ? fusion(computation, each) : library(computation, each);
       if (!made) {
         known->second = kUnresolved;
       } else {
@@ -211,16 +208,16 @@ class Planner {
     if (problem.dimensions.empty()) return;
     if (problem.op_class == "gemm") launch.flops = 2 * at("B") * at("M") * at("N") * at("K");
     if (problem.op_class == "conv")
-      launch.flops = 2 * at("N") * at("K") * at("Z") * at("P") * at("Q") * at("C") /
-                     at("groups") * at("T") * at("R") * at("S");
+      launch.flops = 2 * at("N") * at("K") * at("Z") * at("P") * at("Q") * at("C") / at("groups") *
+                     at("T") * at("R") * at("S");
   }
 
   static std::uint64_t signature_of(const Instruction& each,
                                     const std::vector<std::string_view>& operands,
                                     std::uint64_t fused) {
-    std::string text = fmt::format("{} {} {} {} {}", fused, each.type.substr(0, kMaxType),
-                                   each.opcode, attribute(each, "kind"),
-                                   attribute(each, "custom_call_target"));
+    std::string text =
+        fmt::format("{} {} {} {} {}", fused, each.type.substr(0, kMaxType), each.opcode,
+                    attribute(each, "kind"), attribute(each, "custom_call_target"));
     for (std::size_t i = 0; i < std::min(operands.size(), kMaxTyped); ++i)
       (text += ' ') += operands[i].substr(0, kMaxType);
     return hash64(text);
@@ -309,8 +306,8 @@ class Planner {
 
   static void product(Launch& out, const Computation& fused, const Instruction& heavy,
                       const Amount& read, const Amount& written) {
-    Problem problem = problem_of_hlo(with_types(heavy.type, heavy.opcode,
-                                                operand_types(fused, heavy), heavy.attributes));
+    Problem problem = problem_of_hlo(
+        with_types(heavy.type, heavy.opcode, operand_types(fused, heavy), heavy.attributes));
     if (problem.dimensions.empty()) return;
     auto& list = problem.dimensions;
     list.erase(std::remove_if(list.begin(), list.end(),
@@ -350,7 +347,8 @@ class Planner {
 
 std::string kernel_name(std::string_view instruction) {
   std::string out(instruction);
-  std::replace_if(out.begin(), out.end(), [](char c) { return c == '.' || c == '-'; }, '_');
+  std::replace_if(
+      out.begin(), out.end(), [](char c) { return c == '.' || c == '-'; }, '_');
   return out;
 }
 

@@ -19,8 +19,8 @@ namespace purlin::profile::hlo {
 struct Launch {
   std::string_view instruction;  // "custom-call.3"; of the module's text
   std::string kernel;            // "loop_add_fusion_1"; "" of a library
-  std::string op;      // "jit(step)/jvp()/dot_general", else the instruction's opcode
-  std::string shape;   // problem shape (model/problem/problem.h); "" unknown
+  std::string op;                // "jit(step)/jvp()/dot_general", else the instruction's opcode
+  std::string shape;             // problem shape (model/problem/problem.h); "" unknown
   std::string dtype;
   std::string_view op_class;  // "gemm", "conv", …
   double elements = 0;        // that a loop fusion computes; 0: not known

@@ -8,7 +8,8 @@
 namespace purlin::profile::hlo {
 namespace {
 
-constexpr std::string_view kStep = R"(HloModule jit_step, is_scheduled=true, entry_computation_layout={}
+constexpr std::string_view kStep =
+    R"(HloModule jit_step, is_scheduled=true, entry_computation_layout={}
 
 FileNames
 1 "a.py"
@@ -119,7 +120,8 @@ TEST(Hlo, ModulesAndTypes) {
   EXPECT_TRUE(modules[0].scheduled);
   EXPECT_EQ(modules[0].computations.size(), 9u);
   EXPECT_EQ(modules[0].computations[modules[0].entry].name, "main");
-  const std::vector<Type> types = types_of("(bf16[8,4]{1,0:T(8,128)}, /*index=1*/f32[], (s8[3]))");
+  const std::vector<ArrayType> types =
+      types_of("(bf16[8,4]{1,0:T(8,128)}, /*index=1*/f32[], (s8[3]))");
   ASSERT_EQ(types.size(), 3u);
   EXPECT_EQ(types[0].bytes, 64);
   EXPECT_EQ(types[1].bytes, 4);

@@ -152,8 +152,8 @@ class Reader {
 
 }  // namespace
 
-std::vector<Type> types_of(std::string_view text) {
-  std::vector<Type> out;
+std::vector<ArrayType> types_of(std::string_view text) {
+  std::vector<ArrayType> out;
   text = text.substr(0, kMaxTypeText);
   std::size_t at = 0;
   while (out.size() < kMaxTypes && (at = text.find('[', at)) != std::string_view::npos) {
@@ -161,7 +161,7 @@ std::vector<Type> types_of(std::string_view text) {
     while (begin > 0 && std::isalnum(static_cast<unsigned char>(text[begin - 1])) != 0) --begin;
     const std::size_t close = text.find(']', at);
     if (close == std::string_view::npos) break;
-    Type type;
+    ArrayType type;
     type.dtype = dtype_of(text.substr(begin, at - begin));
     type.elements = 1;
     const std::vector<std::string> extents = split(text.substr(at + 1, close - at - 1), ',');
@@ -184,8 +184,7 @@ std::vector<Module> read_modules(std::string_view text) { return Reader().read(t
 
 std::string_view attribute(const Instruction& instruction, std::string_view key) {
   const std::string_view text = instruction.attributes;
-  for (std::size_t at = text.find(key); at != std::string_view::npos;
-       at = text.find(key, at + 1)) {
+  for (std::size_t at = text.find(key); at != std::string_view::npos; at = text.find(key, at + 1)) {
     const std::size_t equals = at + key.size();
     if (equals >= text.size() || text[equals] != '=') continue;
     if (at > 0 && text[at - 1] != ' ' && text[at - 1] != ',') continue;

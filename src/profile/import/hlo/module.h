@@ -14,18 +14,18 @@
 namespace purlin::profile::hlo {
 
 // An array, or the members of a tuple, one after the other.
-struct Type {
+struct ArrayType {
   std::string_view dtype;  // as model/problem names it: "bf16"; "" unknown
   double elements = 0;
   double bytes = 0;
 };
-std::vector<Type> types_of(std::string_view text);  // "(bf16[8,4]{1,0}, f32[])"
+std::vector<ArrayType> types_of(std::string_view text);  // "(bf16[8,4]{1,0}, f32[])"
 
 struct Instruction {
-  std::string_view name;        // without "%"
-  std::string_view opcode;      // "fusion"
-  std::string_view type;        // "bf16[8,4]{1,0}"
-  std::string_view attributes;  // what follows the operands
+  std::string_view name;                // without "%"
+  std::string_view opcode;              // "fusion"
+  std::string_view type;                // "bf16[8,4]{1,0}"
+  std::string_view attributes;          // what follows the operands
   std::vector<std::uint32_t> operands;  // of the same computation; kUnresolved: not known
 };
 inline constexpr std::uint32_t kUnresolved = 0xFFFFFFFFu;
