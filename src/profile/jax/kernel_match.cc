@@ -41,8 +41,8 @@ bool is_library_kernel(std::string_view name) {
 
 // Which a library launches around the kernel that does the work.
 bool is_helper(std::string_view name) {
-  return has_any(name, {"splitK", "ReduceSplit", "educe_kernel", "workspace", "Padding", "ToNhwc",
-                        "ToNchw", "transpose_readWrite", "offset"});
+  return has_any(name, {"splitK", "execute_split_k", "ReduceSplit", "educe_kernel", "workspace",
+                        "Padding", "ToNhwc", "ToNchw", "transpose_readWrite", "offset"});
 }
 
 // By the kernel's name: "bf16"; "" where it does not say. nvjet names operands by letters.
@@ -185,6 +185,7 @@ class Schedules {
     at->second.differs = !std::equal(calls.begin(), calls.end(), at->second.calls.begin(),
                                      at->second.calls.end(), [&](std::uint32_t a, std::uint32_t b) {
                                        return launches[a].signature == launches[b].signature &&
+                                              launches[a].chained == launches[b].chained &&
                                               launches[a].shape == launches[b].shape;
                                      });
   }
@@ -337,14 +338,13 @@ class Matcher {
       const bool one = a.known() && b.known() && a.program != b.program;
       if (calls != nullptr || one || (!a.known() && !b.known())) return;
       calls = schedules.between(a, b);
-      if (calls != nullptr && calls->size() != 1 && calls->size() != main.size()) calls = nullptr;
-      if (calls != nullptr && calls->empty()) calls = nullptr;
       program = a.known() ? a.program : b.program;
+      if (calls != nullptr && !are_calls(schedules, program, *calls, main)) calls = nullptr;
     };
     if (kernels.size() <= kMaxRun && !main.empty()) {
       look(before, after);
       look(Ref(), after);
-      look(before, Ref());
+      if (!after.known()) look(before, Ref());
       if (calls == nullptr && (before.known() || after.known()))
         for (const std::uint32_t each : main) out_.heavy_ns += duration_ns(activity(each));
     }
@@ -367,6 +367,22 @@ class Matcher {
         count_heavy(schedules.launch(ref), activity(main[i]), true);
       }
     }
+  }
+
+  // Whether these kernels can be those calls, in that order. One call may run its kernel twice.
+  bool are_calls(const Schedules& schedules, std::uint32_t program,
+                 const std::vector<std::uint32_t>& calls, const Events& main) const {
+    if (calls.size() == 1)
+      return std::all_of(main.begin(), main.end(), [&](std::uint32_t each) {
+        return row_of(each).name == row_of(main.front()).name;
+      });
+    // Those that do not wait for one another may have run in another order: then all are alike.
+    for (std::size_t i = 1; i < calls.size(); ++i) {
+      const Launch& call = schedules.launch({program, calls[i]});
+      if (!call.chained && !same_work(call, schedules.launch({program, calls[i - 1]})))
+        return false;
+    }
+    return !calls.empty() && calls.size() == main.size();
   }
 
   // Without neighbours: XLA's own marks around the launch name instruction and program.

@@ -212,6 +212,17 @@ class Planner {
                      at("T") * at("R") * at("S");
   }
 
+  // What made a value, behind parts of tuples and other views of it.
+  static const Instruction* source_of(const Computation& computation, std::uint32_t value) {
+    for (int step = 0; step < 64 && value < computation.instructions.size(); ++step) {
+      const Instruction& made = computation.instructions[value];
+      const bool view = made.opcode == "get-tuple-element" || made.opcode == "bitcast";
+      if (!view || made.operands.empty() || made.operands[0] >= value) return &made;
+      value = made.operands[0];
+    }
+    return nullptr;
+  }
+
   static std::uint64_t signature_of(const Instruction& each,
                                     const std::vector<std::string_view>& operands,
                                     std::uint64_t fused) {
@@ -231,6 +242,10 @@ class Planner {
     Launch out;
     std::vector<std::string_view> operands = operand_types(computation, each);
     out.signature = signature_of(each, operands, 0);
+    for (const std::uint32_t operand : each.operands)
+      out.chained =
+          out.chained || (last_call_ != nullptr && source_of(computation, operand) == last_call_);
+    last_call_ = &each;
     std::string_view result = each.type;
     std::string attributes(each.attributes);
     const bool gradient = starts_with(target, "__cudnn$convBackward");
@@ -340,6 +355,7 @@ class Planner {
   Program out_;
   std::map<const Instruction*, std::uint32_t> seen_;
   std::map<const Computation*, Launch> fused_;
+  const Instruction* last_call_ = nullptr;  // of a library, in the order
   std::size_t steps_ = 0;
 };
 

@@ -26,6 +26,7 @@ struct Launch {
   double elements = 0;        // that a loop fusion computes; 0: not known
   double flops = 0;           // of a product or convolution
   double bytes = 0;           // that a fusion reads and writes; 0: not known
+  bool chained = false;       // reads the result of the library call before it: order is certain
   // Equal for instructions of equal types and ops: XLA compiles one kernel for all of them, under
   // the name of the first.
   std::uint64_t signature = 0;

@@ -88,7 +88,9 @@ ENTRY %main (x.1: bf16[64,32], w.1: bf16[32,16], e.1: f32[1000,16]) -> f32[64] {
   %input_scatter_fusion = f32[64]{0} fusion(%v, %i.1, %one), kind=kInput, calls=%fused_scatter
   %conv-fw = (bf16[2,8,8,4]{3,2,1,0}, u8[0]{0}) custom-call(%image, %filter), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_o01i->b01f, custom_call_target="__cudnn$convForward"
   %conv-bf = (bf16[4,3,3,3]{3,2,1,0}, u8[0]{0}) custom-call(%image, %made), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_o01i->b01f, custom_call_target="__cudnn$convBackwardFilter"
-  %conv-bi = (bf16[2,8,8,3]{3,2,1,0}, u8[0]{0}) custom-call(%made, %filter), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_o01i->b01f, custom_call_target="__cudnn$convBackwardInput"
+  %gradient = bf16[4,3,3,3]{3,2,1,0} get-tuple-element(%conv-bf), index=0
+  %made.2 = bf16[2,8,8,4]{3,2,1,0} bitcast(%gradient)
+  %conv-bi = (bf16[2,8,8,3]{3,2,1,0}, u8[0]{0}) custom-call(%made.2, %filter), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_o01i->b01f, custom_call_target="__cudnn$convBackwardInput"
   %topk = f32[4]{0} custom-call(%bias), custom_call_target="__gpu$TopK"
   ROOT %while = (s32[], f32[64,16]{1,0}) while(%at), condition=%sum, body=%body
 }
@@ -134,6 +136,12 @@ TEST(Hlo, ProductsOfTritonAndCublas) {
             "write=2048 bf16");
   EXPECT_EQ(text_of("custom-call.3"), "|jit(step)/dot_general|gemm M=64,N=16,K=32 bf16");
   EXPECT_EQ(launch_of("custom-call.3").flops, 2 * 64 * 16 * 32);
+}
+
+TEST(Hlo, CallsThatReadTheCallBefore) {
+  EXPECT_FALSE(launch_of("conv-fw").chained);
+  EXPECT_FALSE(launch_of("conv-bf").chained);
+  EXPECT_TRUE(launch_of("conv-bi").chained);
 }
 
 TEST(Hlo, ConvolutionsAndTheirGradients) {
