@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/jax/kernel_match.h"
 
+#include "base/text.h"
+#include "profile/import/input.h"
 #include "profile/jax/jax_programs.h"
 
 #include <gtest/gtest.h>
@@ -233,6 +235,44 @@ TEST(KernelMatch, ALonelyProductIsKnownByXlasMarks) {
   EXPECT_EQ(rows_of(twice), (Rows{"nvjet   5"}));
   match_programs(elsewhere, {{7, {program_of("jit_g", {product("M=1,N=1,K=1", 21)})}}});
   EXPECT_EQ(rows_of(elsewhere), (Rows{"nvjet   5"}));
+}
+
+std::string recorded(const std::string& name) {
+  Result<Input> input = Input::open(std::string(PURLIN_SOURCE_DIR) + "/tests/data/hlo/" + name);
+  return input.is_ok() ? input->read_all(4 << 20).value_or("") : "";
+}
+
+// Three steps of a convolutional net on an H200, in CUDA graphs that change the order (tests/data).
+TEST(KernelMatch, RecordedStepsOfAConvolutionalNet) {
+  std::vector<Ran> ran;
+  for (const std::string& line : split(recorded("conv_steps_h200.tsv.gz"), '\n')) {
+    const std::vector<std::string> cells = split(line, '\t');
+    if (cells.size() == 5) ran.push_back({cells[4], parse_int(cells[1]).value_or(0)});
+  }
+  ASSERT_GT(ran.size(), 200u);
+  Profile run = run_of(ran);
+  const std::string text = recorded("jax_0.11_h200.hlo.gz");
+  const std::vector<hlo::Module> modules = hlo::read_modules(text);
+  ASSERT_EQ(modules.size(), 2u);
+  ProcessPrograms programs{7, {}};
+  for (const hlo::Module& module : modules) programs.programs.push_back(hlo::program_of(module));
+  const ProgramMatch match = match_programs(run, {programs});
+  EXPECT_EQ(match.heavy_with_shape_ns, match.heavy_ns);
+  EXPECT_GT(match.with_op_ns, 0.97 * match.total_ns);
+  EXPECT_EQ(match.implausible, 0);
+  // What the kernels' names tell agrees: forward, gradients of images and of filters, 4 layers.
+  int forward = 0, images = 0, filters = 0;
+  for (const KernelRow& row : run.kernels) {
+    if (row.shape.find("K=") == std::string::npos || row.shape.find("R=3") == std::string::npos)
+      continue;
+    const bool gradient = row.shape.find("gradients=1") != std::string::npos;
+    const auto says = [&](const char* word) { return row.name.find(word) != std::string::npos; };
+    EXPECT_EQ(gradient, says("wgrad") || says("dgrad") || says("Wgrad")) << row.name;
+    forward += !gradient, images += says("dgrad"), filters += says("wgrad") || says("Wgrad");
+  }
+  EXPECT_EQ(forward, 4);
+  EXPECT_EQ(images, 3);
+  EXPECT_EQ(filters, 4);
 }
 
 TEST(JaxNote, IsNotTrusted) {

@@ -15,7 +15,7 @@
 namespace purlin::profile::hlo {
 namespace {
 
-constexpr std::size_t kMaxOrder = 400'000, kMaxOp = 300, kMaxSteps = 4'000'000;
+constexpr std::size_t kMaxOrder = 400'000, kMaxOp = 300, kStepsEach = 64;
 constexpr std::size_t kMaxType = 1024, kMaxTyped = 64;
 constexpr int kMaxDepth = 16;
 constexpr double kMost = 281474976710656.0;  // 2^48: no shape has more
@@ -118,6 +118,8 @@ class Planner {
 
   Program plan() {
     out_.name = std::string(module_.name);
+    for (const Computation& each : module_.computations)
+      steps_ += kStepsEach * each.instructions.size();
     if (module_.entry < module_.computations.size()) walk(module_.computations[module_.entry], 0);
     return std::move(out_);
   }
@@ -126,7 +128,8 @@ class Planner {
   void walk(const Computation& computation, int depth) {
     if (depth > kMaxDepth) return;
     for (const Instruction& each : computation.instructions) {
-      if (out_.order.size() >= kMaxOrder || ++steps_ > kMaxSteps) return;
+      if (out_.order.size() >= kMaxOrder || steps_ == 0) return;
+      --steps_;
       if (each.opcode == "while") {
         for (int round = 0; round < 2; ++round) {
           into(attribute(each, "condition"), depth);
@@ -356,7 +359,7 @@ class Planner {
   std::map<const Instruction*, std::uint32_t> seen_;
   std::map<const Computation*, Launch> fused_;
   const Instruction* last_call_ = nullptr;  // of a library, in the order
-  std::size_t steps_ = 0;
+  std::size_t steps_ = 0;                   // left; a module of n instructions has so many times n
 };
 
 }  // namespace

@@ -22,9 +22,9 @@ struct Launch {
   std::string op;                // "jit(step)/jvp()/dot_general", else the instruction's opcode
   std::string shape;             // problem shape (model/problem/problem.h); "" unknown
   std::string dtype;
-  std::string_view op_class;  // "gemm", "conv", …
-  double elements = 0;        // that a loop fusion computes; 0: not known
-  double flops = 0;           // of a product or convolution
+  std::string_view op_class;  // "gemm"
+  double elements = 0;        // Of a loop fusion; 0: not known.
+  double flops = 0;           // Of a product or convolution.
   double bytes = 0;           // that a fusion reads and writes; 0: not known
   bool chained = false;       // reads the result of the library call before it: order is certain
   // Equal for instructions of equal types and ops: XLA compiles one kernel for all of them, under
