@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waits for `import torch` under `purlin profile`, nothing else (docs/design/torch-hook.md).
+"""Waits for `import torch` and `import jax` under `purlin profile`, nothing else.
+
+docs/design/torch-hook.md and docs/design/jax-programs.md say what happens then.
 
 `purlin profile` puts this folder first in PYTHONPATH. The folder leaves sys.path at once, and the
 sitecustomize that would run without it runs as usual. Nothing here raises into the program.
@@ -8,14 +10,15 @@ import os
 import sys
 
 
-class _TorchFinder(object):
-    """Finds torch as the other finders do, and has the hook called around its first import."""
+class _Finder(object):
+    """Finds a module as the other finders do, and has its hook called around its first import."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, watched):
         self.folder = folder
+        self.watched = watched
 
     def find_spec(self, name, path=None, target=None):
-        if name != "torch":
+        if name != self.watched:
             return None
         spec = None
         for finder in list(sys.meta_path):
@@ -52,9 +55,11 @@ class _TorchFinder(object):
         try:
             import importlib.util as util
 
-            place = os.path.join(self.folder, "purlin_torch")
+            place = os.path.join(self.folder, "purlin_" + self.watched)
             spec = util.spec_from_file_location(
-                "_purlin_torch", os.path.join(place, "__init__.py"), submodule_search_locations=[place]
+                "_purlin_" + self.watched,
+                os.path.join(place, "__init__.py"),
+                submodule_search_locations=[place],
             )
             module = util.module_from_spec(spec)
             sys.modules[spec.name] = module
@@ -67,9 +72,12 @@ class _TorchFinder(object):
 def _begin():
     folder = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [each for each in sys.path if os.path.abspath(each or ".") != folder]
-    wanted = os.environ.get("PURLIN_TORCH") in ("hook", "idle") and os.environ.get("PURLIN_SPOOL")
-    if wanted and sys.version_info >= (3, 8):
-        sys.meta_path.insert(0, _TorchFinder(folder))
+    if not os.environ.get("PURLIN_SPOOL") or sys.version_info < (3, 8):
+        return
+    if os.environ.get("PURLIN_TORCH") in ("hook", "idle"):
+        sys.meta_path.insert(0, _Finder(folder, "torch"))
+    if os.environ.get("PURLIN_JAX") == "on":
+        sys.meta_path.insert(0, _Finder(folder, "jax"))
 
 
 try:

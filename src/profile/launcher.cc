@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "base/time.h"
 #include "profile/format/file.h"
+#include "profile/jax/jax_programs.h"
 #include "profile/privileged_watch.h"
 #include "profile/run_facts.h"
 #include "profile/spool.h"
@@ -195,14 +196,15 @@ std::map<std::string, std::string> injection(const CaptureOptions& options,
     const bool there = std::find(named.begin(), named.end(), opencl) != named.end();
     result["OPENCL_LAYERS"] = there ? layers : layers.empty() ? opencl : layers + ":" + opencl;
   }
-  const bool hooks = options.torch.on && !options.torch.daemon;
+  const bool hooks = (options.torch.on && !options.torch.daemon) || options.torch.jax;
   const std::string hook = hooks ? find_library(options, kTorchHook) : std::string();
   if (hooks && hook.empty())
-    notes.push_back({"no_torch_hook",
-                     fmt::format("launches have no ops of PyTorch: {} is not in {}; reinstall "
-                                 "Purlin",
-                                 kTorchHook, library_place(options)),
-                     0, 0});
+    notes.push_back(
+        {"no_torch_hook",
+         fmt::format("launches have no ops of PyTorch and JAX: {} is not in {}; reinstall "
+                     "Purlin",
+                     kTorchHook, library_place(options)),
+         0, 0});
   result.merge(torch_variables(options.torch, parent_path(hook)));
   return result;
 }
@@ -434,6 +436,7 @@ Result<CaptureResult> run_capture(const CaptureOptions& options) {
   if (!names_a_privileged(notes)) add_privileged(std::move(privileged), result.profile, notes);
   find_lines(result.profile, spool.path());
   if (options.torch.on) add_torch_traces(result.profile, spool.path(), options.command);
+  if (options.torch.jax) add_jax_programs(result.profile, spool.path());
   describe(result.profile, options, host, ended - began, notes);
   result.profile.exit_code = result.exit_code;
   return result;
@@ -453,6 +456,7 @@ Result<Profile> capture_children(const CaptureOptions& options,
   PURLIN_ASSIGN(Profile profile, spool.gather());
   find_lines(profile, spool.path());
   if (options.torch.on) add_torch_traces(profile, spool.path(), options.command);
+  if (options.torch.jax) add_jax_programs(profile, spool.path());
   describe(profile, options, host, system_clock().monotonic_ns() - began, notes);
   return profile;
 }

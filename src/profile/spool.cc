@@ -4,6 +4,7 @@
 #include "base/files.h"
 #include "base/os/folder_space.h"
 #include "base/text.h"
+#include "profile/jax/jax_programs.h"
 #include "profile/stall_lines.h"
 #include "profile/torch/torch_traces.h"
 
@@ -121,6 +122,7 @@ Result<Profile> open_spool(const std::string& folder, const ReadOptions& options
   PURLIN_ASSIGN(Profile profile, read_spool(folder, options));
   find_lines(profile, folder);
   add_torch_traces(profile, folder, {});
+  add_jax_programs(profile, folder);
   return profile;
 }
 

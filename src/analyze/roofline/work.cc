@@ -268,7 +268,9 @@ Problem problem_of_row(const KernelRow& row, const KernelName& name) {
 
 Work work_of_kernel(const KernelRow& row, const KernelName& name) {
   Problem problem = problem_of_row(row, name);
-  if (problem.empty() || !does_the_work(name.op_class, problem.op_class)) return {};
+  // The name of a kernel of XLA says what its fusion ends with; its shape is of the whole fusion.
+  const bool whole = name.family == "xla";
+  if (problem.empty() || (!whole && !does_the_work(name.op_class, problem.op_class))) return {};
   const bool heavy =
       problem.op_class == "gemm" || problem.op_class == "conv" || problem.op_class == "attention";
   if (heavy && is_helper_kernel(name)) return {};

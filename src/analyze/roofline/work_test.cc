@@ -125,6 +125,18 @@ TEST(Work, UnknownTypesHaveFlopsButNoBytes) {
   EXPECT_DOUBLE_EQ(*work_of(problem("gemm", "M=-8,N=8,K=8", "f32")).flops, 0);
 }
 
+TEST(Work, AFusionOfXlaHasTheWorkOfItsShape) {
+  // Its name says what it ends with: a reduction is a part of this softmax.
+  const Work work = of_row(worked_row("input_reduce_fusion_7", "jit(step)/exp",
+                                      "n=1024,out=1024,read=4096,write=2048", "f32"));
+  EXPECT_DOUBLE_EQ(*work.bytes, 4096 + 2048);
+  EXPECT_DOUBLE_EQ(*of_row(worked_row("gemm_fusion_dot_3", "jit(step)/dot_general",
+                                      "M=64,N=16,K=32,read=5120,write=2048", "bf16"))
+                        .flops,
+                   2.0 * 64 * 16 * 32);
+  EXPECT_FALSE(of_row(worked_row("sum_kernel_reduce", "jit(step)/exp", "n=1024", "f32")).flops);
+}
+
 TEST(Work, OnlyTheKernelThatDoesItGetsTheOpsWork) {
   const auto flops = [](const char* name, const char* op, const char* shape, const char* dtype) {
     return of_row(worked_row(name, op, shape, dtype)).flops.value_or(-1);

@@ -100,13 +100,13 @@ class ProfileCommand : public Command {
          "with --windows, nor where --sample auto knows of too many launches for the budget."},
         "auto|on|off");
     flags.option("--torch", torch_,
-                 {"Ops and shapes of PyTorch programs, from a trace",
+                 {"Ops and shapes of PyTorch programs, from a trace, and of JAX programs",
                   "PyTorch's profiler records ten steps of the steady state, or a second where "
                   "there are no optimizer steps. With auto, it does so except with --full, "
                   "--counters and --stalls, which need CUPTI during the whole run. With daemon, "
                   "libkineto's daemon protocol takes the place of a hook, and Purlin itself "
                   "records nothing (--idle). PyTorch then opens the GPU at import, so CUDA in "
-                  "forked children fails."},
+                  "forked children fails. JAX programs need no trace."},
                  "hook|daemon|off");
     flags.option("--torch-rank", torch_rank_, "Rank whose steps PyTorch's profiler records");
     flags.flag("--gemm-shapes", gemm_shapes_,
@@ -200,6 +200,7 @@ class ProfileCommand : public Command {
                    "--torch daemon leaves CUPTI to PyTorch: leave out --full, --counters and "
                    "--stalls, or use --torch hook");
     options.on = options.daemon || torch_ == "hook" || (torch_ == "auto" && !cupti_needed);
+    options.jax = torch_ == "auto" || torch_ == "hook";  // needs no CUPTI
     options.on_request = idle_;
     options.rank = torch_rank_;
     return Status::ok();

@@ -77,6 +77,20 @@ TEST(Problem, MatrixProducts) {
             "gemm bf16 M=100,N=16,K=8,read=2624");
 }
 
+TEST(Problem, PrimitivesOfJax) {
+  for (const auto& [op, op_class] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"jit(step)/transpose(jvp(Model))/h/dot_general", "gemm"},
+           {"jit(step)/jvp()/conv_general_dilated", "conv"},
+           {"jit(step)/jvp(jit(log_softmax))/reduce_max", "reduction"},
+           {"jit(step)/integer_pow", "elementwise"},
+           {"jit(step)/jit(relu)/max", "elementwise"},
+           {"jit(step)/transpose", "layout"},
+           {"jit(step)/convert_element_type", "copy"},
+           {"jit(step)/pallas_call", "other"},
+           {"model/dot_general", "other"}})
+    EXPECT_EQ(problem_of(op, {}).op_class, op_class) << op;
+}
+
 TEST(Problem, WhatDoesNotFitIsNotGuessed) {
   EXPECT_EQ(read("aten::mm", {tensor({4096, 1024}), tensor({7, 4096})}), "gemm bf16 ");
   EXPECT_EQ(read("aten::mm", {tensor({4096, 1024})}), "gemm bf16 ");

@@ -403,6 +403,32 @@ constexpr PrefixRule kPrefixes[] = {
     {"_foreach_", {"", read_lists, kOptimizer, {0, 1}}},
 };
 
+// Primitives of JAX whose names differ: "jit(step)/jvp()/dot_general". XLA makes one kernel of
+// several, so what is not here goes over its elements.
+struct Alias {
+  std::string_view primitive, op;
+};
+constexpr Alias kPrimitives[] = {
+    {"dot_general", "mm"},
+    {"conv_general_dilated", "convolution"},
+    {"reduce_sum", "sum"},
+    {"reduce_max", "amax"},
+    {"reduce_min", "amin"},
+    {"reduce_prod", "prod"},
+    {"reduce_and", "all"},
+    {"reduce_or", "any"},
+    {"argmax", "argmax"},
+    {"argmin", "argmin"},
+    {"transpose", "permute"},
+    {"convert_element_type", "to"},
+    {"copy", "copy"},
+    {"psum", ""},
+    {"custom-call", ""},
+    {"pallas_call", ""},
+    {"sort", ""},
+    {"ffi_call", ""},
+};
+
 using Index = std::unordered_map<std::string_view, const OpRule*>;
 
 Index make_index() {
@@ -419,6 +445,12 @@ Index make_index() {
 
 const OpRule* rule_of(std::string_view op) {
   static const Index kIndex = make_index();
+  if (starts_with(op, "jit(")) {
+    const std::string_view primitive = op.substr(op.rfind('/') + 1);
+    op = "add";
+    for (const Alias& alias : kPrimitives)
+      if (alias.primitive == primitive) op = alias.op;
+  }
   if (starts_with(op, "aten::")) op.remove_prefix(6);
   if (const std::size_t dot = op.find('.'); dot != std::string_view::npos) op = op.substr(0, dot);
   if (op.size() > 1 && ends_with(op, "_")) op.remove_suffix(1);

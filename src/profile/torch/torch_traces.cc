@@ -236,10 +236,12 @@ void drop_timeline_windows(Profile& profile) {
 
 std::map<std::string, std::string> torch_variables(const TorchOptions& options,
                                                    const std::string& folder) {
-  if (!options.on || options.daemon || folder.empty()) return {{"PURLIN_TORCH", "off"}};
-  std::map<std::string, std::string> result = {
-      {"PURLIN_TORCH", options.on_request ? "idle" : "hook"},
-      {"PURLIN_TORCH_RANK", std::to_string(options.rank)}};
+  std::map<std::string, std::string> result = {{"PURLIN_TORCH", "off"}, {"PURLIN_JAX", "off"}};
+  const bool traces = options.on && !options.daemon;
+  if (folder.empty() || (!traces && !options.jax)) return result;
+  if (traces) result["PURLIN_TORCH"] = options.on_request ? "idle" : "hook";
+  if (traces) result["PURLIN_TORCH_RANK"] = std::to_string(options.rank);
+  if (options.jax) result["PURLIN_JAX"] = "on";
   const std::string before = environment_variable("PYTHONPATH");
   const std::vector<std::string> named = split(before, ':');
   const bool there = !named.empty() && named.front() == folder;  // a capture in a capture

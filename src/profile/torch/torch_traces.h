@@ -17,9 +17,10 @@ struct TorchOptions {
   bool daemon = false;      // by libkineto's daemon protocol (daemon.h), and not by the hook
   bool on_request = false;  // no trace before `purlin capture window --torch`
   int rank = 0;             // of a run with ranks: the traced one
+  bool jax = false;         // read the programs that XLA compiled (profile/jax)
 };
 
-// "" without the hook: `folder` is where its sitecustomize.py is.
+// "" without a hook: `folder` is where their sitecustomize.py is.
 std::map<std::string, std::string> torch_variables(const TorchOptions& options,
                                                    const std::string& folder);
 // Merges each trace of the spool into the profile of its run, counts its cost, and notes what has

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profile/jax/jax_programs.h"
+
+#include "base/files.h"
+#include "base/json/json.h"
+#include "base/text.h"
+#include "model/document.h"
+#include "profile/import/input.h"
+#include "profile/jax/kernel_match.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <deque>
+#include <string_view>
+#include <vector>
+
+namespace purlin::profile {
+namespace {
+
+constexpr std::size_t kMaxJaxNote = 64 << 10, kMaxHloText = std::size_t{256} << 20;
+constexpr std::size_t kMaxJaxProcesses = 64;
+
+std::vector<JaxNote> read_jax_notes(const std::string& spool) {
+  std::vector<JaxNote> notes;
+  for (const std::string& name : list_directory(spool).value_or({})) {
+    if (!starts_with(name, "jax-") || !ends_with(name, ".note")) continue;
+    const Result<std::string> text = read_file(join_path(spool, name), kMaxJaxNote);
+    if (!text.is_ok()) continue;
+    if (Result<JaxNote> note = parse_jax_note(*text); note.is_ok())
+      notes.push_back(std::move(note).value());
+  }
+  std::sort(notes.begin(), notes.end(),
+            [](const JaxNote& a, const JaxNote& b) { return a.pid < b.pid; });
+  return notes;
+}
+
+// What could be decoded: a process that was killed leaves a file without an end.
+std::string read_texts(const std::string& path) {
+  std::string text;
+  Result<Input> input = Input::open(path);
+  if (!input.is_ok()) return text;
+  constexpr std::size_t kPiece = 1 << 20;
+  while (text.size() < kMaxHloText) {
+    const std::size_t had = text.size();
+    text.resize(had + kPiece);
+    const Result<std::size_t> got = input->read(text.data() + had, kPiece);
+    text.resize(had + got.value_or(0));
+    if (got.value_or(0) == 0) break;
+  }
+  return text;
+}
+
+void jax_note(Profile& profile, const char* cause, std::string text, double count = 0,
+              double seconds = 0) {
+  profile.coverage.notes.push_back({cause, std::move(text), count, seconds});
+}
+
+std::string share_of(double part, double whole) {
+  return fmt::format("{:.0f} %", whole > 0 ? 100 * part / whole : 0.0);
+}
+
+}  // namespace
+
+Result<JaxNote> parse_jax_note(const std::string& text) {
+  PURLIN_ASSIGN(const Json document, Json::parse(text, {kMaxJaxNote, 8}));
+  PURLIN_TRY(check_schema(document, "purlin.jax", 1));
+  JaxNote note;
+  note.pid = document["pid"].as_int();
+  note.modules = std::max<std::int64_t>(0, document["modules"].as_int());
+  note.left_out = std::max<std::int64_t>(0, document["left_out"].as_int());
+  note.reason = document["reason"].as_string().substr(0, 64);
+  note.detail = document["detail"].as_string().substr(0, 400);
+  note.jax = document["jax"].as_string().substr(0, 64);
+  note.cost_ns = std::max(0.0, document["cost_ns"].as_double());
+  if (note.pid <= 0) return error(Code::kCorrupt, "a note of the JAX hook without a process");
+  return note;
+}
+
+void add_jax_programs(Profile& profile, const std::string& spool) {
+  std::deque<std::string> texts;  // the programs point into them
+  std::vector<ProcessPrograms> processes;
+  double modules = 0, cost_ns = 0;
+  for (const JaxNote& note : read_jax_notes(spool)) {
+    cost_ns += note.cost_ns;
+    if (!note.reason.empty())
+      jax_note(profile, "jax_no_programs",
+               fmt::format("the programs of JAX in process {} were not all read: {}", note.pid,
+                           note.detail.empty() ? note.reason : note.detail));
+    if (note.left_out > 0)
+      jax_note(profile, "jax_programs_left_out",
+               "compiled programs of JAX were not read, as reading takes the program's time; their "
+               "kernels have no ops",
+               static_cast<double>(note.left_out));
+    if (processes.size() >= kMaxJaxProcesses) continue;
+    texts.push_back(read_texts(join_path(spool, fmt::format("jax-{}.hlo.gz", note.pid))));
+    ProcessPrograms& process = processes.emplace_back();
+    process.pid = note.pid;
+    for (const hlo::Module& module : hlo::read_modules(texts.back())) {
+      process.programs.push_back(hlo::program_of(module));
+      ++modules;
+    }
+  }
+  profile.coverage.overhead_ns += cost_ns;
+  if (modules == 0) return;
+  const ProgramMatch match = match_programs(profile, processes);
+  std::string text = fmt::format(
+      "ops and shapes are from the texts of {} that XLA compiled, for {} of the program's time; {} "
+      "of the kernels' time has an op",
+      counted(static_cast<std::int64_t>(modules), "program"), format_ns(cost_ns),
+      share_of(match.with_op_ns, match.total_ns));
+  if (match.heavy_ns > 0)
+    text += fmt::format(", and {} of the time of these programs' products and convolutions a shape",
+                        share_of(match.heavy_with_shape_ns, match.heavy_ns));
+  jax_note(profile, "jax_programs", std::move(text), match.launches, cost_ns * 1e-9);
+  if (match.implausible > 0)
+    jax_note(profile, "jax_implausible",
+             "launches were too fast for the program that their order points to, or of another "
+             "type: they have no op",
+             match.implausible);
+}
+
+}  // namespace purlin::profile

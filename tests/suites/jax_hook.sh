@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# The hook that reads the programs that XLA compiled, over a fake jax (tests/programs/fake_jax).
+# labels: profile
+# timeout: 600
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+export CUDA_INJECTION64_PATH= OPENCL_LAYERS=
+unset CUDA_INJECTION64_PATH OPENCL_LAYERS PYTHONHOME
+export PYTHONDONTWRITEBYTECODE=1 PURLIN_JAX_SETTLE=0.3
+export PYTHONPATH=$PURLIN_SOURCE/tests/programs/fake_jax
+loop=$PURLIN_SOURCE/tests/programs/jax_loop.py
+cd "$tmp"
+export LOOP_LIBRARY=$PWD/loop.so
+"${CC:-cc}" -shared -fPIC -Dmain=run_loop -o loop.so "$PURLIN_SOURCE/tests/programs/opencl_loop.c" -lOpenCL -lpthread
+
+is() { [ "$2" = "$3" ] || fail "$1: '$2' where '$3' was expected"; }
+causes() {
+  purlin report a.plprof --phase all --by launch --json >report.json
+  json report.json "' '.join(n['cause'] for n in d['coverage']['notes'] if n['cause'].startswith('jax'))"
+}
+# unchanged CODE MODES…: the program has the same output, errors and exit code with and without Purlin.
+unchanged() {
+  local code=$1
+  shift
+  expect_exit "$code" env -u PURLIN_SPOOL python3 "$loop" "$@"
+  cp out alone.out && cp err alone.err
+  expect_exit "$code" purlin profile ${options:-} --json -o a.plprof -- python3 "$loop" "$@"
+  cp err both
+  head -n "$(cat alone.out alone.err | wc -l)" both | sort >seen
+  sort alone.out alone.err | diff - seen || fail "the output of the program changed: $*"
+}
+has_ops() {
+  expect_json report.json "[(k['op'], k['shape'], k['dtype']) for k in d['kernels'] if k['name'] == 'scale'] == [('jit(step)/mul', 'n=1024,out=1024,read=4096,write=4096', 'f32')]"
+  expect_json report.json "[k['op'] for k in d['kernels'] if k['name'] == 'shift'] == ['jit(step)/add']"
+}
+
+# --- read at exit, before jax's own clean-up; by a thread, where the program is killed
+unchanged 0 step launch random
+is notes "$(causes)" "jax_programs"
+has_ops
+expect_json report.json "d['coverage']['overhead_ns'] > 0"
+expect_json report.json "any('1 program that XLA compiled' in n['text'] for n in d['coverage']['notes'])"
+unchanged 137 step launch wait kill
+is notes "$(causes)" "jax_programs"
+has_ops
+FAKE_JAX_FAULT=no_fingerprint unchanged 0 step wait many
+is notes "$(causes)" "jax_programs"
+expect_json report.json "any('13 programs that XLA compiled' in n['text'] for n in d['coverage']['notes'])"
+
+# --- exit codes, exceptions, fork, spawn, threads, sys.path
+unchanged 7 step wait exit7
+unchanged 1 step wait raise
+unchanged 0 threads fork step path
+unchanged 0 step fork wait
+is notes "$(causes)" "jax_programs"
+expect_json report.json "any('1 program that XLA compiled' in n['text'] for n in d['coverage']['notes'])"
+unchanged 0 spawn
+is notes "$(causes)" "jax_programs"
+
+# --- faults are not the program's; a slow text ends the look, and is said
+for fault in live text; do
+  FAKE_JAX_FAULT=$fault unchanged 0 step
+  is "notes after $fault" "$(causes)" "jax_no_programs"
+done
+expect_json report.json "any('made-up fault of a text' in n['text'] for n in d['coverage']['notes'])"
+FAKE_JAX_FAULT=slow unchanged 0 many
+is notes "$(causes)" "jax_programs_left_out jax_programs"
+
+# --- no device, no jax, no hook
+FAKE_JAX_PLATFORM=cpu unchanged 0 step
+is notes "$(causes)" ""
+expect_exit 0 purlin profile -o a.plprof -- python3 -c 'import sys; print("_purlin_jax" in sys.modules)'
+expect_contains out False
+for options in "--torch off"; do
+  unchanged 0 step
+  is notes "$(causes)" ""
+done
+options=--full unchanged 0 step launch
+is notes "$(causes)" "jax_programs"
+has_ops
