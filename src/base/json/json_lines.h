@@ -28,6 +28,7 @@ class JsonLines {
   std::vector<Json> take_lines() { return std::exchange(lines_, {}); }
 
   Status append(const Json& line);  // durable once it returns ok
+  Status append(const std::vector<Json>& lines);
   Status clear();                   // the file is empty afterwards
 
  private:
