@@ -41,7 +41,7 @@ class Journal {
   // Durable once they return ok.
   Status append(const Evaluation& evaluation, double elapsed_s);
   Status finish(std::string_view reason, std::string_view budget);
-  // On disk with the next evaluation, or with the end: what is lost until then is measured again.
+  // On disk with the next evaluation, or with the end. A round lost until then is measured again.
   void note(const RematchRound& round);
   // Forgets everything and starts again.
   Status restart();

@@ -35,8 +35,8 @@ std::optional<std::size_t> Rematches::next() {
 
 void Rematches::begin_round() {
   if (nothing_at_ == evaluations_.size()) return;
-  const std::vector<std::size_t> chosen =
-      finalists_of(evaluations_, std::nullopt, options_, [this](std::size_t i) { return is_out(i); });
+  const std::vector<std::size_t> chosen = finalists_of(evaluations_, std::nullopt, options_,
+                                                       [this](std::size_t i) { return is_out(i); });
   for (const std::size_t evaluation : chosen) {
     const auto found = records_.find(evaluation);
     const bool full = found != records_.end() && found->second.times_ms.size() >= most_rounds_;
@@ -65,8 +65,8 @@ std::optional<RematchRound> Rematches::report(const Evaluation& measured) {
     turn.made->time_ms = median_ms(measured.samples);
   } else {
     ++failures_;
-    turn.made->problem = measured.message.empty() ? std::string(status_name(measured.status))
-                                                  : measured.message;
+    turn.made->problem =
+        measured.message.empty() ? std::string(status_name(measured.status)) : measured.message;
   }
   if (++turn_ < turns_.size() && failures_ < kMostFailures) return std::nullopt;
   RematchRound round;

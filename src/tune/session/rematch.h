@@ -2,10 +2,10 @@
 // Rematches: the leaders of a search, measured again while the device waits for compilers.
 //
 // Of many measured configs some lead by luck. Those that the finals would measure by now are
-// measured by turns before: the fastest one and some rivals, each once a round, each round beginning
-// with another. Only whole rounds count. A config is out once it is clearly slower than a rival of
-// the same rounds, or once it fails. docs/design/rematches.md has the reasons. Belongs to one
-// thread; `evaluations` outlive it, and only grow. Failure: of a config, is part of the round.
+// measured by turns before: the fastest one and some rivals, each once a round, each round
+// beginning with another. Only whole rounds count. A config is out once it is clearly slower than a
+// rival of the same rounds, or once it fails. docs/design/rematches.md has the reasons. Belongs to
+// one thread; `evaluations` outlive it, and only grow. Failure: of a config, is part of the round.
 #pragma once
 
 #include "model/evaluation.h"
@@ -45,8 +45,8 @@ class Rematches {
   // The evaluation to measure again, one batch of it; nullopt when no round would tell more. Each
   // is reported before the next is asked for.
   std::optional<std::size_t> next();
-  // A batch without a sample has loaded the kernel, and its turn is still to come. The round that is
-  // over by it.
+  // A batch without a sample has loaded the kernel, and its turn is still to come. The round that
+  // is over by it.
   std::optional<RematchRound> report(const Evaluation& measured);
   // A round of an earlier run. Indices into the evaluations, in the order of the round.
   void recall(const RematchRound& round, const std::vector<std::size_t>& evaluations);

@@ -251,8 +251,7 @@ TEST_F(RematchSessionTest, LeadersAreMeasuredWhileCompilersWorkByAnyStrategy) {
     const SessionResult result = run(evaluator, strategy);
     EXPECT_EQ(result.evaluations.size(), 10u) << strategy;
     EXPECT_GT(result.rematched.rounds, 0) << strategy;
-    EXPECT_GE(evaluator.of("repeat").size(),
-              2 * static_cast<std::size_t>(result.rematched.rounds));
+    EXPECT_GE(evaluator.of("repeat").size(), 2 * static_cast<std::size_t>(result.rematched.rounds));
   }
 }
 

@@ -117,7 +117,6 @@ class TuningSession::Impl {
     return Status::ok();
   }
 
-  // One that was stopped is no failure of the config: the session is about to end.
   Status report_rematch(const Request& request, const Evaluation& made) {
     if (rematch_out_ != request.id)
       return error(Code::kInvalid, "a rematch was reported that was not asked for: {}",
@@ -302,7 +301,7 @@ class TuningSession::Impl {
       best_ = place;
   }
 
-  // Anew, once the best by the search's measurement turned out to lead by luck.
+  // Again, once the best by the search's measurement turned out to lead by luck.
   void find_best() {
     if (!best_ || !rematches_.is_out(*best_)) return;
     const std::size_t before = *best_;

@@ -101,7 +101,7 @@ class TuningSession {
     std::size_t id = 0;
     Config config;
     measure::Policy policy;
-    bool finals = false;  // on one device all, one at a time
+    bool finals = false;   // on one device all, one at a time
     bool rematch = false;  // a batch (Evaluator::repeat), on the device of the finals
   };
   // Which of the configs that wait, the longest waiting first; nullopt: none of them yet.
