@@ -9,6 +9,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <condition_variable>
 #include <cstdlib>
 #include <functional>
 #include <map>
@@ -182,6 +184,8 @@ class WaitingEvaluator : public Evaluator {
     if (evaluated_ >= 4 && batches_ < batches && ++looks_ < most_looks) return std::nullopt;
     log_.push_back("built " + configs.front()->text());
     batches_ = looks_ = 0;
+    ++built_;
+    changed_.notify_all();
     return 0;
   }
   Result<Evaluation> evaluate(const Config& config, const measure::Policy& policy) override {
@@ -192,9 +196,12 @@ class WaitingEvaluator : public Evaluator {
     return measured(config, search_ms(number_of(config)));
   }
   Result<Evaluation> repeat(const Config& config, const measure::Policy&) override {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     log_.push_back("repeat " + config.text());
-    ++batches_;
+    // The last one is under way until a build is over and known to the session.
+    const int before = built_;
+    if (++batches_ >= batches && holds)
+      changed_.wait_for(lock, std::chrono::seconds(60), [&] { return built_ > before; });
     return measured(config, repeat_ms(number_of(config)), 1);
   }
   std::vector<std::string> of(std::string_view what) const {
@@ -209,14 +216,15 @@ class WaitingEvaluator : public Evaluator {
     return 1 + 0.001 * static_cast<double>(i);
   };
   std::function<double(std::size_t)> repeat_ms = search_ms;
-  bool again = true;
+  bool again = true, holds = false;
   int batches = 12, most_looks = 1000;
   std::vector<double> give_ups;
 
  private:
   std::mutex mutex_;
+  std::condition_variable changed_;
   std::vector<std::string> log_;
-  int evaluated_ = 0, batches_ = 0, looks_ = 0;
+  int built_ = 0, evaluated_ = 0, batches_ = 0, looks_ = 0;
   DeviceInfo info_;
 };
 
@@ -257,12 +265,14 @@ TEST_F(RematchSessionTest, LeadersAreMeasuredWhileCompilersWorkByAnyStrategy) {
 
 TEST_F(RematchSessionTest, ABuiltConfigWaitsForOneBatchAtMost) {
   WaitingEvaluator evaluator;
+  evaluator.holds = true;
+  evaluator.batches = 10;
   run(evaluator);
   int behind = -1, seen = 0;
   for (const std::string& line : evaluator.log()) {
     if (line.starts_with("built")) behind = 0;
     if (line.starts_with("repeat") && behind >= 0) ++behind;
-    EXPECT_LE(behind, 1) << line;
+    EXPECT_LE(behind, 0) << line << ": the one under way was all";
     if (line.starts_with("evaluate") && behind >= 0) behind = -1, ++seen;
   }
   EXPECT_GT(seen, 5);
@@ -323,7 +333,7 @@ TEST_F(RematchSessionTest, AResumedSessionKnowsTheRoundsOfBefore) {
     evaluator.most_looks = 200;
     Journal kept = journal();
     rounds = run(evaluator, "exhaustive", &kept).rematched.rounds;
-    EXPECT_GT(rounds, 4);
+    EXPECT_GE(rounds, 4);
   }
   Journal kept = journal();
   EXPECT_EQ(kept.records().size(), 6u);
