@@ -132,6 +132,8 @@ struct TimingRequest {
   bool flush_l2 = false;        // Evict the L2 cache before each sample.
   double budget_s = 0;          // >0: stop after the sample during which this time has passed.
   bool graph = false;           // the launches of a sample as one graph, where has_graphs()
+  // The host sleeps meanwhile: others need its cores (CUDA).
+  bool sleeps = false;
 };
 
 // The work that the device did in keep_busy().

@@ -34,11 +34,7 @@ class Stopwatch {
     PURLIN_TRY(warm_up());
     Timing timing;
     timing.launches_per_sample = launches_;
-    const auto name_method = [&] {
-      timing.how = device_.how();
-      if (launches_ > 1) timing.how += fmt::format(" x{}", launches_);
-      timing.left_out = left_out_;
-    };
+    const auto name_method = [&] { this->name_method(timing); };
     std::vector<Sample>& samples = timing.samples;
     const std::size_t most = static_cast<std::size_t>(std::max(policy_.max_samples, 1));
     const std::size_t least =
@@ -57,7 +53,45 @@ class Stopwatch {
     return timing;
   }
 
+  Result<Timing> batch(Pace& pace) {
+    sleeps_ = true;
+    Timing timing;
+    if (pace.launches == 0) {
+      PURLIN_TRY(find_pace(pace));
+      return timing;
+    }
+    timing.launches_per_sample = launches_ = pace.launches;
+    const double fit = kBatchMs / std::max(pace.sample_ms, 1e-3);
+    const int count = static_cast<int>(std::clamp(fit, 1.0, 1.0 + kBatchSamples));
+    PURLIN_ASSIGN(timing.samples, take(count, 0));
+    // Another kernel ran before the first, and left the caches as it does.
+    if (timing.samples.size() > 1) timing.samples.erase(timing.samples.begin());
+    name_method(timing);
+    return timing;
+  }
+
  private:
+  void name_method(Timing& timing) const {
+    timing.how = device_.how();
+    if (launches_ > 1) timing.how += fmt::format(" x{}", launches_);
+    timing.left_out = left_out_;
+  }
+
+  // One launch; of a short kernel also the few that show how many a sample needs.
+  Status find_pace(Pace& pace) {
+    start_ns_ = clock_.monotonic_ns();
+    if (restore_) PURLIN_TRY(restore_());
+    PURLIN_TRY(device_.run(launch_));
+    double ms = seconds_since(start_ns_) * 1e3;
+    if (ms < kBatchMs / 2) {
+      PURLIN_ASSIGN(const std::vector<Sample> once, take(1, 0));
+      ms = fastest_ms(once);
+      PURLIN_TRY(choose_launches(ms));
+    }
+    pace = {launches_, ms * launches_};
+    return Status::ok();
+  }
+
   double seconds_since(std::int64_t ns) const {
     return static_cast<double>(clock_.monotonic_ns() - ns) * 1e-9;
   }
@@ -128,6 +162,7 @@ class Stopwatch {
     request.flush_l2 = policy_.flush_l2;
     request.budget_s = budget_s;
     request.graph = launches_ > 1 && device_.has_graphs();
+    request.sleeps = sleeps_;
     if (restore_) {
       request.samples = 1;
       PURLIN_TRY(restore_());
@@ -150,6 +185,7 @@ class Stopwatch {
   Clock& clock_;
   std::int64_t start_ns_ = 0;
   int launches_ = 1, left_out_ = 0;
+  bool sleeps_ = false;
 };
 
 struct Field {
@@ -179,6 +215,11 @@ Result<int> whole(const Json& json, const Field& field, int fallback) {
 Result<Timing> time_kernel(gpu::Device& device, const gpu::Launch& launch, const Policy& policy,
                            const Restore& restore, Clock& clock) {
   return Stopwatch(device, launch, policy, restore, clock).run();
+}
+
+Result<Timing> time_batch(gpu::Device& device, const gpu::Launch& launch, const Policy& policy,
+                          Pace& pace, const Restore& restore, Clock& clock) {
+  return Stopwatch(device, launch, policy, restore, clock).batch(pace);
 }
 
 Interval median_interval_ms(const std::vector<Sample>& samples, double confidence) {

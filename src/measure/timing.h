@@ -67,6 +67,21 @@ using Restore = std::function<Status()>;
 Result<Timing> time_kernel(gpu::Device& device, const gpu::Launch& launch, const Policy& policy,
                            const Restore& restore = {}, Clock& clock = system_clock());
 
+// What timing a kernel a batch at a time has to remember of it. 0 launches: nothing yet.
+struct Pace {
+  int launches = 0;      // of a sample
+  double sample_ms = 0;  // of a whole sample, about
+};
+
+constexpr double kBatchMs = 5;
+constexpr int kBatchSamples = 5;  // at most
+
+// A batch between other work on the device: one launch, or as many samples as fit kBatchMs. The
+// first call for a kernel warms up, in the same time, and returns no sample. The host sleeps while
+// the device works, and `policy` says in which cache state it does.
+Result<Timing> time_batch(gpu::Device& device, const gpu::Launch& launch, const Policy& policy,
+                          Pace& pace, const Restore& restore = {}, Clock& clock = system_clock());
+
 // Distribution-free interval of the median from order statistics (binomial), with at least that
 // confidence: {low, high} of the sorted samples. Where there are too few for it, fewer than 6 at
 // 95 %, it is their full range. {0, 0} when empty.

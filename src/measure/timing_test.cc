@@ -274,6 +274,52 @@ TEST(TimeKernel, RefusesATimeThatIsNone) {
   EXPECT_FALSE(time_kernel(device, gpu::Launch{}, Policy{}, {}, device.clock).is_ok());
 }
 
+// Each call after the first is a batch: what it asked of the device.
+std::vector<gpu::TimingRequest> batches(ScriptedDevice& device, const Restore& restore = {}) {
+  Pace pace;
+  for (int i = 0; i < 3; ++i) {
+    if (i == 1) device.requests.clear();
+    const auto timing = time_batch(device, gpu::Launch{}, Policy{}, pace, restore, device.clock);
+    EXPECT_TRUE(timing.is_ok()) << timing.status().message();
+    EXPECT_EQ(timing->samples.empty(), i == 0) << "the first warms up";
+  }
+  return device.requests;
+}
+
+TEST(TimeBatch, ABatchIsOneLaunchOrAFewMilliseconds) {
+  for (const double ms : {0.001, 0.3, 0.9, 1.7, 2.8, 9.0, 400.0}) {
+    ScriptedDevice device([=] { return ms; });
+    const std::vector<gpu::TimingRequest> asked = batches(device);
+    ASSERT_EQ(asked.size(), 2u) << ms;
+    EXPECT_EQ(device.runs, 1) << ms;
+    for (const gpu::TimingRequest& request : asked) {
+      EXPECT_TRUE(request.sleeps);
+      EXPECT_LE(request.samples * request.launches_per_sample * ms, std::max(ms, kBatchMs)) << ms;
+    }
+  }
+}
+
+TEST(TimeBatch, LeavesOutTheSampleBehindAnotherKernelWhereThereIsRoom) {
+  int launch = 0;
+  ScriptedDevice device([&] { return launch++ % 4 == 2 ? 1.5 : 1.0; });
+  Pace pace{1, 1.25};
+  launch = 2;
+  const auto timing = time_batch(device, gpu::Launch{}, Policy{}, pace, {}, device.clock);
+  ASSERT_EQ(timing->samples.size(), 3u);
+  for (const Sample& sample : timing->samples) EXPECT_EQ(sample.ms, 1.0);
+}
+
+TEST(TimeBatch, RestoresBeforeEverySample) {
+  ScriptedDevice device([] { return 1.0; });
+  int restores = 0;
+  const std::vector<gpu::TimingRequest> asked = batches(device, [&] {
+    ++restores;
+    return Status::ok();
+  });
+  for (const gpu::TimingRequest& request : asked) EXPECT_EQ(request.samples, 1);
+  EXPECT_EQ(restores, 4);  // the launch and the sample of the warm-up, and two batches
+}
+
 TEST(PolicyJson, RoundTripsAndNamesWhatIsWrong) {
   Policy policy;
   policy.warmup_launches = 5;

@@ -9,9 +9,11 @@
 #include "measure/energy.h"
 #include "measure/kernel_facts.h"
 
+#include <algorithm>
 #include <future>
 #include <optional>
 #include <utility>
+#include <vector>
 
 namespace purlin::measure {
 namespace {
@@ -78,6 +80,21 @@ class DeviceWorkbench : public Workbench {
     if (!evaluation.ok()) {
       evaluation.samples.clear();
       evaluation.raced_out = false;
+    }
+    finish(evaluation, clock);
+    return evaluation;
+  }
+
+  Evaluation repeat(const Config& config, const Policy& policy) override {
+    const Stopclock clock;
+    Evaluation evaluation;
+    evaluation.config = config;
+    const Scope scope = scope_of(config);
+    if (options_.compile_only || !device_.executes() || !arguments_) {
+      fail(evaluation, EvaluationStatus::kInvalid,
+           error(Code::kInvalid, "this workbench times nothing"));
+    } else if (Kept* const kept = keep(config, scope, evaluation)) {
+      time_again(*kept, scope, policy, evaluation);
     }
     finish(evaluation, clock);
     return evaluation;
@@ -282,6 +299,47 @@ class DeviceWorkbench : public Workbench {
     return candidate;
   }
 
+  // A kernel that is timed a batch at a time.
+  struct Kept {
+    Config config;
+    Candidate candidate;
+    Pace pace;
+  };
+  static constexpr std::size_t kMostKept = 8;
+
+  // Loads the config unless it is loaded; nullptr when it failed. The longest unused one goes.
+  Kept* keep(const Config& config, const Scope& scope, Evaluation& evaluation) {
+    const auto found = std::find_if(kept_.begin(), kept_.end(),
+                                    [&](const Kept& kept) { return kept.config == config; });
+    if (found != kept_.end()) {
+      std::rotate(found, found + 1, kept_.end());
+      return &kept_.back();
+    }
+    std::optional<Candidate> candidate = load(config, scope, evaluation);
+    if (!candidate) return nullptr;
+    if (kept_.size() >= kMostKept) kept_.erase(kept_.begin());
+    kept_.push_back({config, *std::move(candidate), {}});
+    return &kept_.back();
+  }
+
+  void time_again(Kept& kept, const Scope& scope, const Policy& policy, Evaluation& evaluation) {
+    step("measure");
+    const Stopclock clock;
+    gpu::Launch& launch = kept.candidate.launch;
+    // Another config may have moved the ends of the buffers.
+    Result<std::vector<gpu::KernelArgument>> bound = arguments_->bind(scope);
+    if (!bound.is_ok()) return fail(evaluation, EvaluationStatus::kInvalid, bound.status());
+    launch.arguments = std::move(bound).value();
+    if (!add_sets(launch, policy, evaluation)) return;
+    const Result<Timing> timing = time_batch(device_, launch, policy, kept.pace, restore());
+    evaluation.measure_s = clock.seconds();
+    if (!timing.is_ok()) return fail(evaluation, EvaluationStatus::kLaunch, timing.status());
+    evaluation.samples = timing->samples;
+    if (!evaluation.samples.empty()) evaluation.time_ms = median_ms(evaluation.samples);
+    evaluation.how = timing->how;
+    if (!check_zones(evaluation)) evaluation.time_ms = 0;
+  }
+
   // Whether host work disturbs what the device does.
   bool is_cpu() const { return device_.info().kind == "cpu"; }
 
@@ -374,18 +432,29 @@ class DeviceWorkbench : public Workbench {
                                                     : policy.inputs == Policy::Inputs::kRotate;
   }
 
+  // The copies of the inputs that launches take in turn. False when there is no room for them.
+  bool add_sets(gpu::Launch& launch, const Policy& policy, Evaluation& evaluation) {
+    if (!arguments_ || !rotates(policy)) return true;
+    auto further = arguments_->further(launch.arguments);
+    if (!further.is_ok()) {
+      fail(evaluation, EvaluationStatus::kLaunch, further.status());
+      return false;
+    }
+    launch.further_arguments = std::move(further).value();
+    evaluation.input_sets = 1 + static_cast<int>(launch.further_arguments.size());
+    return true;
+  }
+
+  Restore restore() {
+    if (!arguments_ || !arguments_->has_inout()) return {};
+    return [this] { return arguments_->restore(true); };
+  }
+
   void time(gpu::Launch& launch, const Policy& policy, Evaluation& evaluation) {
     step("measure");
     const Stopclock clock;
-    if (arguments_ && rotates(policy)) {
-      auto further = arguments_->further(launch.arguments);
-      if (!further.is_ok()) return fail(evaluation, EvaluationStatus::kLaunch, further.status());
-      launch.further_arguments = std::move(further).value();
-      evaluation.input_sets = 1 + static_cast<int>(launch.further_arguments.size());
-    }
-    Restore restore;
-    if (arguments_ && arguments_->has_inout())
-      restore = [this] { return arguments_->restore(true); };
+    if (!add_sets(launch, policy, evaluation)) return;
+    const Restore restore = this->restore();
     Result<Timing> timing = time_kernel(device_, launch, policy, restore);
     evaluation.measure_s = clock.seconds();
     if (!timing.is_ok()) return fail(evaluation, EvaluationStatus::kLaunch, timing.status());
@@ -450,6 +519,7 @@ class DeviceWorkbench : public Workbench {
   const ProblemShape problem_;
   const Options options_;
   std::optional<Arguments> arguments_;
+  std::vector<Kept> kept_;                         // the one used last at the end
   std::optional<std::int64_t> usual_local_bytes_;  // of the default config, once known
   bool lost_ = false;
 };

@@ -45,6 +45,10 @@ class Workbench {
   virtual Evaluation compile(const Config& config) = 0;
   // Constraints and limits, compile, verify, measure. A device that was lost makes it kCrash.
   virtual Evaluation evaluate(const Config& config, const Policy& policy) = 0;
+  // One batch of samples (time_batch) of a config that was evaluated and worked. It is not verified
+  // again, but memory outside its buffers is looked at. A few kernels stay loaded. No sample: it
+  // was loaded and has warmed up.
+  virtual Evaluation repeat(const Config& config, const Policy& policy) = 0;
   // Hardware counters of one launch, gpu/device.h, in the cache state that the policy times in. Of
   // a config that was evaluated; outputs are not looked at.
   virtual Result<std::map<std::string, double>> count(const Config& config,

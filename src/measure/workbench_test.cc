@@ -525,6 +525,34 @@ TEST_F(WorkbenchTest, LaunchesTakeCopiesOfTheirInputsInTurn) {
   EXPECT_EQ(evaluation.input_sets, 1) << "there is no room for copies";
 }
 
+TEST_F(WorkbenchTest, ABatchLoadsOnceAndItsStrayWritesAreItsOwn) {
+  int launches = 0, compiled = 0, stray_at = 0;
+  gpu::FakeBehaviour behaviour = candidate_writes([&](auto& buffer, auto offset, auto bytes) {
+    gpu::FakeDevice::write_pattern(buffer, offset, bytes);
+    if (++launches == stray_at) buffer.data[offset + bytes] = 1;
+  });
+  behaviour.compile = [&](const gpu::CompileRequest&) { return ++compiled, Status::ok(); };
+  ASSERT_TRUE(create(output_of("f32"), std::move(behaviour)).is_ok());
+  const auto repeat = [&](std::int64_t p) {
+    Config config;
+    config.set("P", p);
+    return bench_->repeat(config, Policy{});
+  };
+  ASSERT_TRUE(evaluate(0).ok());
+  ASSERT_TRUE(evaluate(1).ok());
+  for (const std::int64_t p : {0, 1}) EXPECT_TRUE(repeat(p).samples.empty()) << "loaded";
+  const int before = compiled;
+  for (const std::int64_t p : {0, 1, 0, 1}) {
+    const Evaluation batch = repeat(p);
+    EXPECT_TRUE(batch.ok()) << batch.message;
+    EXPECT_EQ(batch.time_ms, 1.0);
+  }
+  EXPECT_EQ(compiled, before) << "both stay loaded";
+  stray_at = launches + 1;
+  EXPECT_EQ(repeat(0).status, EvaluationStatus::kOutOfBounds);
+  EXPECT_TRUE(evaluate(1).ok()) << "the next one is not blamed for it";
+}
+
 TEST_F(WorkbenchTest, AnInputThatWasChangedIsSeenAndPutBack) {
   const std::string input =
       "[[arguments]]\nname = \"x\"\nrole = \"input\"\ndtype = \"f32\"\nshape = [\"N\"]\n";

@@ -191,6 +191,13 @@ Result<Evaluation> Worker::evaluate(const Config& config, const Policy& policy, 
              policy.limit_s, bench);
 }
 
+Result<Evaluation> Worker::repeat(const Config& config, const Policy& policy, double timeout_s,
+                                  int bench) {
+  if (compile_only_) return error(Code::kInvalid, "this worker only compiles");
+  return ask(Json::object({{"op", "repeat"}, {"policy", to_json(policy)}}), config, timeout_s,
+             policy.limit_s, bench);
+}
+
 Result<std::map<std::string, double>> Worker::count(const Config& config, const Policy& policy,
                                                     double timeout_s, int bench) {
   if (bench < 0 || bench >= static_cast<int>(benches_.size()))

@@ -71,6 +71,10 @@ class Worker {
   Result<Evaluation> evaluate(const Config& config, const Policy& policy, double timeout_s,
                               int bench = 0);
 
+  // A batch of samples of a config that was evaluated, and how it ended (workbench.h).
+  Result<Evaluation> repeat(const Config& config, const Policy& policy, double timeout_s,
+                            int bench = 0);
+
   // Hardware counters of one launch of a config that was evaluated (workbench.h). Do not time in
   // this child afterwards. kUnavailable: this machine has no counters, with the reason. Any other
   // Status is about this config, or is temporary.

@@ -63,6 +63,7 @@ class Server {
                          : op == "open"     ? open(request)
                          : op == "compile"  ? compile(request)
                          : op == "evaluate" ? evaluate(request)
+                         : op == "repeat"   ? evaluate(request)
                          : op == "count"    ? count(request)
                          : op == "library_space"
                              ? library_space(request)
@@ -138,7 +139,9 @@ class Server {
     if (compile_only_) return error(Code::kInvalid, "this worker only compiles");
     PURLIN_ASSIGN(const Config config, config_from_json(request["config"]));
     PURLIN_ASSIGN(const Policy policy, policy_from_json(request["policy"]));
-    Json reply = Json::object({{"evaluation", to_json(bench->evaluate(config, policy))}});
+    const bool again = request["op"].as_string() == "repeat";
+    Json reply = Json::object({{"evaluation", to_json(again ? bench->repeat(config, policy)
+                                                            : bench->evaluate(config, policy))}});
     lost_ = bench->device_lost();
     if (lost_) reply.set("lost", true);
     return reply;

@@ -134,6 +134,20 @@ class WorkerTest : public ::testing::Test {
   std::unique_ptr<Worker> worker_;
 };
 
+TEST_F(WorkerTest, RepeatsABatchAndOutlivesOneThatCrashes) {
+  start();
+  ASSERT_TRUE(evaluate("good").ok());
+  Evaluation batch = *worker_->repeat(config("good"), Policy{}, kNever);
+  EXPECT_TRUE(batch.ok()) << batch.message;
+  EXPECT_TRUE(batch.samples.empty()) << "it was loaded";
+  batch = *worker_->repeat(config("good"), Policy{}, kNever);
+  EXPECT_TRUE(batch.ok()) << batch.message;
+  EXPECT_FALSE(batch.samples.empty());
+  EXPECT_EQ(worker_->repeat(config("crash"), Policy{}, kNever)->status, EvaluationStatus::kCrash);
+  expect_alive();
+  EXPECT_TRUE(worker_->repeat(config("good"), Policy{}, kNever)->ok());
+}
+
 TEST_F(WorkerTest, EvaluatesInAnotherProcess) {
   start();
   EXPECT_EQ(worker_->device().backend, "fake");

@@ -46,8 +46,11 @@ Status JsonLines::load() {
   return whole < text.size() ? file_.cut(end_) : Status::ok();
 }
 
-Status JsonLines::append(const Json& line) {
-  const std::string text = line.dump() + "\n";
+Status JsonLines::append(const Json& line) { return append(std::vector<Json>{line}); }
+
+Status JsonLines::append(const std::vector<Json>& lines) {
+  std::string text;
+  for (const Json& line : lines) text += line.dump() + "\n";
   PURLIN_TRY(file_.append(end_, text));
   end_ += text.size();
   return Status::ok();

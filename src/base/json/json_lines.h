@@ -27,8 +27,9 @@ class JsonLines {
   // What was in the file when it was opened.
   std::vector<Json> take_lines() { return std::exchange(lines_, {}); }
 
-  Status append(const Json& line);  // durable once it returns ok
-  Status clear();                   // the file is empty afterwards
+  Status append(const Json& line);                // durable once it returns ok
+  Status append(const std::vector<Json>& lines);  // in one write
+  Status clear();                                 // the file is empty afterwards
 
  private:
   JsonLines(std::string path, AppendedFile file) : path_(std::move(path)), file_(std::move(file)) {}

@@ -120,6 +120,8 @@ Status StreamTimer::time_chunk(const StreamWork& work, const TimingRequest& requ
   if (gated) gate_->open();  // before anything else: behind a closed gate nothing ever finishes
   // Read while the kernels run: an idle GPU lowers its clock.
   const double clock_first = work.clock_mhz ? work.clock_mhz() : 0;
+  if (request.sleeps && enqueued.is_ok())
+    PURLIN_TRY(wait_for(events_[static_cast<std::size_t>(count) - 1].second));
   const Status finished = synchronize();
   const double clock_last = work.clock_mhz ? work.clock_mhz() : 0;
   PURLIN_TRY(enqueued);

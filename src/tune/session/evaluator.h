@@ -43,6 +43,13 @@ class Evaluator {
   // were not asked for. May be called while evaluate() runs on another thread.
   virtual std::string counters_problem() const { return ""; }
   virtual Result<Evaluation> evaluate(const Config& config, const measure::Policy& policy) = 0;
+  // Whether the device is idle while no config is built, so that repeat() may be called then.
+  virtual bool repeats() const { return false; }
+  // A batch of samples of a config that evaluate() found ok, measure::time_batch: one launch or a
+  // few milliseconds. No sample: it was loaded for it.
+  virtual Result<Evaluation> repeat(const Config& config, const measure::Policy& policy) {
+    return evaluate(config, policy);
+  }
 };
 
 }  // namespace purlin::tune

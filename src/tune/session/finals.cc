@@ -37,10 +37,11 @@ double again_s(const Evaluation& evaluation, int samples) {
 }
 
 // The fastest few, those given up early, and the default at any rank. On a noisy device medians of
-// the search mislead, so a candidate within reach by its fastest sample is in too.
+// the search mislead, so a candidate within reach by its fastest sample is in too. The place of one
+// that is out goes to the next, but no further second chance is given for it.
 std::vector<Finalist> choose(const std::vector<Evaluation>& evaluations,
                              std::optional<std::size_t> default_evaluation,
-                             const FinalsOptions& options) {
+                             const FinalsOptions& options, const IsOut& is_out) {
   std::vector<std::size_t> order;
   const auto value = [&](std::size_t i) {
     return objective_value(evaluations[i], options.objective);
@@ -50,25 +51,29 @@ std::vector<Finalist> choose(const std::vector<Evaluation>& evaluations,
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return value(a) < value(b); });
   std::vector<Finalist> chosen;
-  std::size_t chances = 0;
-  for (std::size_t rank = 0; rank < order.size(); ++rank) {
-    const Evaluation& evaluation = evaluations[order[rank]];
-    const bool is_default = order[rank] == default_evaluation;
-    const double best = value(order.front()), low = lowest(evaluation, options.objective);
-    const bool fast = rank < options.candidates &&
+  std::size_t chances = 0, rank = 0;
+  double best = 0;
+  for (const std::size_t index : order) {
+    const Evaluation& evaluation = evaluations[index];
+    const bool is_default = index == default_evaluation;
+    const bool out = !is_default && is_out && is_out(index);
+    if (best == 0 && !out) best = value(index);
+    const double low = lowest(evaluation, options.objective);
+    const bool fast = !out && rank < options.candidates &&
                       (rank < options.at_least || low <= best * (1 + options.within));
+    rank += out ? 0 : 1;
     const bool chance = !fast && !is_default && evaluation.raced_out &&
                         evaluation.samples.size() <= kEarly && chances < options.second_chances &&
                         low <= best * (1 + options.chance_within);
-    if (!fast && !is_default && !chance) continue;
     chances += chance ? 1 : 0;
+    if (out || (!fast && !is_default && !chance)) continue;
     Finalist finalist;
-    finalist.evaluation = order[rank];
+    finalist.evaluation = index;
     finalist.second_chance = chance;
     finalist.samples = evaluation.samples;
     finalist.time_ms = evaluation.time_ms;
     finalist.values = values_of(evaluation, options.objective);
-    finalist.value = value(order[rank]);
+    finalist.value = value(index);
     finalist.searched = evaluation.raced_out ? 0 : finalist.value;
     finalist.energy_mj = evaluation.energy_mj;
     finalist.power_w = evaluation.power_w;
@@ -115,23 +120,32 @@ bool is_decided(const std::vector<Finalist>& finalists, double error) {
 
 double finals_s(const std::vector<Evaluation>& evaluations,
                 std::optional<std::size_t> default_evaluation, const FinalsOptions& options,
-                double at_most_s) {
+                double at_most_s, const IsOut& is_out) {
   double round_s = 0;
-  for (const Finalist& finalist : choose(evaluations, default_evaluation, options))
+  for (const Finalist& finalist : choose(evaluations, default_evaluation, options, is_out))
     round_s += again_s(evaluations[finalist.evaluation], options.samples);
   if (round_s <= 0 || at_most_s <= 0) return 0;
   return round_s * std::min(static_cast<double>(options.rounds), std::floor(at_most_s / round_s));
 }
 
+std::vector<std::size_t> finalists_of(const std::vector<Evaluation>& evaluations,
+                                      std::optional<std::size_t> default_evaluation,
+                                      const FinalsOptions& options, const IsOut& is_out) {
+  std::vector<std::size_t> indices;
+  for (const Finalist& finalist : choose(evaluations, default_evaluation, options, is_out))
+    indices.push_back(finalist.evaluation);
+  return indices;
+}
+
 Finals::Finals(const Space& space, const std::vector<Evaluation>& evaluations,
                std::optional<std::size_t> default_evaluation, const measure::Policy& policy,
-               const FinalsOptions& options, bool again)
+               const FinalsOptions& options, bool again, const IsOut& is_out)
     : space_(space),
       evaluations_(evaluations),
       policy_(policy),
       options_(options),
       again_(again),
-      finalists_(choose(evaluations, default_evaluation, options)),
+      finalists_(choose(evaluations, default_evaluation, options, is_out)),
       fresh_(finalists_.size()),
       fresh_values_(finalists_.size()),
       fresh_by_round_(finalists_.size()) {

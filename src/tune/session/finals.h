@@ -37,6 +37,9 @@ struct FinalsOptions {
   Objective objective = Objective::kTime;
 };
 
+// Which evaluations cannot be among the finalists; empty: none.
+using IsOut = std::function<bool(std::size_t evaluation)>;
+
 // The finals one measurement at a time, for a caller that drives the device. Belongs to one
 // thread; `space` and `evaluations` outlive it and do not change.
 class Finals {
@@ -44,7 +47,7 @@ class Finals {
   // `again`: whether a second measurement tells anything new; a recording would say the same.
   Finals(const Space& space, const std::vector<Evaluation>& evaluations,
          std::optional<std::size_t> default_evaluation, const measure::Policy& policy,
-         const FinalsOptions& options, bool again);
+         const FinalsOptions& options, bool again, const IsOut& is_out = {});
   // The evaluation to measure again, under policy(); nullopt when the rounds are over. Each is
   // reported before the next is asked for.
   std::optional<std::size_t> next();
@@ -86,7 +89,12 @@ class Finals {
 // What finals of these evaluations would take, in seconds: as many full rounds as fit `at_most_s`.
 double finals_s(const std::vector<Evaluation>& evaluations,
                 std::optional<std::size_t> default_evaluation, const FinalsOptions& options,
-                double at_most_s);
+                double at_most_s, const IsOut& is_out = {});
+
+// The evaluations that finals would measure, the fastest first.
+std::vector<std::size_t> finalists_of(const std::vector<Evaluation>& evaluations,
+                                      std::optional<std::size_t> default_evaluation,
+                                      const FinalsOptions& options, const IsOut& is_out);
 
 // All of it on one evaluator. `go_on` is asked before each measurement.
 Result<std::optional<Verdicts>> hold_finals(const Space& space,

@@ -10,6 +10,7 @@
 #include "base/json/json_lines.h"
 #include "base/status.h"
 #include "model/evaluation.h"
+#include "tune/session/rematch.h"
 
 #include <string>
 #include <string_view>
@@ -29,6 +30,9 @@ class Journal {
 
   const std::string& path() const { return file_.path(); }
   const std::vector<Record>& records() const { return records_; }
+  // The rounds in which leaders were measured again (rematch.h). Each is behind the evaluations of
+  // its configs.
+  const std::vector<RematchRound>& rematches() const { return rematches_; }
   // Why the session ended when it last did: "budget", "space"; "" while it is under way.
   const std::string& finished() const { return finished_; }
   // The budget it ended under, as Budget::text().
@@ -37,16 +41,21 @@ class Journal {
   // Durable once they return ok.
   Status append(const Evaluation& evaluation, double elapsed_s);
   Status finish(std::string_view reason, std::string_view budget);
+  // On disk with the next evaluation, or with the end. A round lost until then is measured again.
+  void note(const RematchRound& round);
   // Forgets everything and starts again.
   Status restart();
 
  private:
   Journal(JsonLines file, Json header) : file_(std::move(file)), header_(std::move(header)) {}
   Status take(const Json& line, std::size_t number);
+  Status write(Json line);
 
   JsonLines file_;
   Json header_;
   std::vector<Record> records_;
+  std::vector<RematchRound> rematches_;
+  std::vector<Json> noted_;  // not on disk yet
   std::string finished_, finished_budget_;
 };
 

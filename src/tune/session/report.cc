@@ -289,6 +289,11 @@ Json report_document(const ReportInput& input, const Environment& environment) {
     document.set("stored",
                  Json::object({{"cache", input.stored_directory}, {"key", input.stored_key}}));
   if (result.noise > 0) document.set("noise", result.noise);
+  if (const Rematched& again = result.rematched; again.rounds > 0)
+    document.set("rematches", Json::object({{"rounds", again.rounds},
+                                            {"configs", again.configs},
+                                            {"out", again.out},
+                                            {"seconds", again.seconds}}));
   return document.set("evaluations", evaluations_json(input));
 }
 
@@ -353,6 +358,11 @@ std::string report_text(const ReportInput& input, const Terminal& terminal, std:
   text += fmt::format("worst to best {:.1f}x\n", worst_over_best(result));
   text += transfer_text(input);
   text += counted_text(input);
+  if (const Rematched& again = result.rematched; again.rounds > 0)
+    text += fmt::format(
+        "rematches: while compilers worked, {} leaders were measured again in {} rounds, {:.1f} s; "
+        "{} of them lost\n",
+        again.configs, again.rounds, again.seconds, again.out);
   if (verdict.rounds > 0)
     text += fmt::format("finals: {} configs measured again in {} rounds\n",
                         verdict.finalists.size(), verdict.rounds);

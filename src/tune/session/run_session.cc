@@ -72,7 +72,10 @@ class Lane {
       const Given given = std::move(given_.front());
       given_.pop_front();
       lock.unlock();
-      Result<Evaluation> made = evaluator_.evaluate(given.request.config, policy_of(given));
+      const TuningSession::Request& request = given.request;
+      Result<Evaluation> made = request.rematch
+                                    ? evaluator_.repeat(request.config, policy_of(given))
+                                    : evaluator_.evaluate(request.config, policy_of(given));
       lock.lock();
       made_.emplace_back(given.request, std::move(made));
       changed_.notify_all();
@@ -109,6 +112,7 @@ class Parallel {
   Status run() {
     while (true) {
       PURLIN_TRY(hand_out());
+      measure_again();
       if (!any_pending() && !waits_for_builds_) return Status::ok();
       {
         std::unique_lock lock(mutex_);
@@ -169,6 +173,14 @@ class Parallel {
     return Status::ok();
   }
 
+  // While the device of the finals waits for a build. What is built meanwhile is handed over at
+  // once and waits for one batch.
+  void measure_again() {
+    if (!waits_for_builds_ || lanes_.front()->pending() > 0) return;
+    if (std::optional<TuningSession::Request> request = session_.next_rematch())
+      lanes_.front()->give(std::move(*request));
+  }
+
   Status collect() {
     Status first = Status::ok();
     for (const auto& lane : lanes_) {
@@ -216,6 +228,7 @@ Result<SessionResult> run_session(const Space& space, Strategy& strategy,
   if (evaluators.empty()) return error(Code::kInvalid, "a session needs a device");
   SessionTraits traits{evaluators.front()->executes(), 0, evaluators.size()};
   for (const Evaluator* evaluator : evaluators) traits.lookahead += evaluator->lookahead();
+  traits.repeats = evaluators.front()->repeats();
   TuningSession session(space, strategy, journal, options, traits, clock);
   if (evaluators.size() == 1 && !evaluators.front()->runs_beside()) {
     PURLIN_TRY(run_alone(session, *evaluators.front()));

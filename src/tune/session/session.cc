@@ -47,7 +47,8 @@ class TuningSession::Impl {
         options_(options),
         traits_(traits),
         clock_(clock),
-        start_ns_(clock.monotonic_ns()) {
+        start_ns_(clock.monotonic_ns()),
+        rematches_(result_.evaluations, finals_options(), options.policy.max_samples) {
     recall();
     prepare_default();
   }
@@ -74,7 +75,21 @@ class TuningSession::Impl {
     return std::optional<Request>();
   }
 
+  std::optional<Request> next_rematch() {
+    if (!traits_.repeats || rematch_out_ || phase_ != Phase::kSearch || stopped() || is_spent())
+      return std::nullopt;
+    // Who wants no second measurement gets none. Of other objectives a batch says nothing.
+    if (options_.finals.rounds <= 0 || options_.objective != Objective::kTime) return std::nullopt;
+    const std::optional<std::size_t> place = rematches_.next();
+    if (!place) return std::nullopt;
+    Request request{++last_id_, result_.evaluations[*place].config, options_.policy, false, true};
+    if (is_timed()) request.policy.limit_s = left_s();
+    rematch_out_ = request.id;
+    return request;
+  }
+
   Status report(const Request& request, Evaluation made) {
+    if (request.rematch) return report_rematch(request, made);
     const auto out = std::find(out_.begin(), out_.end(), request.id);
     if (out == out_.end())
       return error(Code::kInvalid, "an evaluation was reported that was not asked for: {}",
@@ -102,7 +117,25 @@ class TuningSession::Impl {
     return Status::ok();
   }
 
+  Status report_rematch(const Request& request, const Evaluation& made) {
+    if (rematch_out_ != request.id)
+      return error(Code::kInvalid, "a rematch was reported that was not asked for: {}",
+                   request.config.text());
+    rematch_out_.reset();
+    if (phase_ != Phase::kSearch) return Status::ok();  // the finals have begun
+    const std::optional<RematchRound> round = rematches_.report(made);
+    if (!round) return Status::ok();
+    if (journal_ != nullptr) journal_->note(*round);
+    find_best();
+    return Status::ok();
+  }
+
   Status abandon(const Request& request) {
+    if (request.rematch) {
+      rematch_out_.reset();
+      cut_ = true;
+      return Status::ok();
+    }
     const auto out = std::find(out_.begin(), out_.end(), request.id);
     if (out == out_.end())
       return error(Code::kInvalid, "an evaluation was abandoned that was not asked for: {}",
@@ -122,6 +155,7 @@ class TuningSession::Impl {
     SessionResult made = result_;
     made.elapsed_s = wall_s();
     made.noise = measure::pooled_noise(noises_);
+    made.rematched = rematches_.outcome();
     if (phase_ != Phase::kOver) made.end = SessionResult::End::kStopped;
     if (finals_) {
       PURLIN_ASSIGN(made.verdict, finals_->verdict());
@@ -171,7 +205,11 @@ class TuningSession::Impl {
   double finals_reserve_s() const {
     if (!is_timed()) return 0;
     return finals_s(result_.evaluations, result_.default_evaluation, finals_options(),
-                    kFinalsShare * (options_.budget.seconds - options_.spent_s));
+                    kFinalsShare * (options_.budget.seconds - options_.spent_s), is_out());
+  }
+
+  IsOut is_out() const {
+    return [this](std::size_t evaluation) { return rematches_.is_out(evaluation); };
   }
 
   // Of the evaluations, those that a budget of evaluations counts.
@@ -230,6 +268,14 @@ class TuningSession::Impl {
       count(record.evaluation);
     }
     result_.resumed = result_.evaluations.size();
+    for (const RematchRound& round : journal_->rematches()) {
+      std::vector<std::size_t> places;
+      for (const Rematch& each : round)
+        if (const auto found = known_.find(each.config.text()); found != known_.end())
+          places.push_back(found->second);
+      if (!places.empty() && places.size() == round.size()) rematches_.recall(round, places);
+    }
+    find_best();
   }
 
   void count(const Evaluation& evaluation) {
@@ -243,10 +289,25 @@ class TuningSession::Impl {
       noises_.push_back(noise);
     if (made.ok() && made.power_w > 0) powers_w_.push_back({made.power_w, 0});
     if (made.ok()) costs_.push_back({made.cost_s, 0});
-    const double value = objective_value(made, options_.objective);
-    if (std::isfinite(value) &&
-        (!best_ || value < objective_value(result_.evaluations[*best_], options_.objective)))
-      best_ = result_.evaluations.size() - 1;
+    consider(result_.evaluations.size() - 1);
+  }
+
+  void consider(std::size_t place) {
+    const auto value = [&](std::size_t i) {
+      return objective_value(result_.evaluations[i], options_.objective);
+    };
+    if (std::isfinite(value(place)) && !rematches_.is_out(place) &&
+        (!best_ || value(place) < value(*best_)))
+      best_ = place;
+  }
+
+  // Again, once the best by the search's measurement turned out to lead by luck.
+  void find_best() {
+    if (!best_ || !rematches_.is_out(*best_)) return;
+    const std::size_t before = *best_;
+    best_.reset();
+    for (std::size_t place = 0; place < result_.evaluations.size(); ++place) consider(place);
+    if (!best_) best_ = before;
   }
 
   void report_progress(const Config* current = nullptr) const {
@@ -393,7 +454,7 @@ class TuningSession::Impl {
     ahead_.clear();
     phase_ = Phase::kFinals;
     finals_.emplace(space_, result_.evaluations, result_.default_evaluation, options_.policy,
-                    finals_options(), traits_.executes);
+                    finals_options(), traits_.executes, is_out());
   }
 
   std::optional<Request> next_of_finals() {
@@ -434,6 +495,8 @@ class TuningSession::Impl {
   std::vector<std::size_t> out_;           // ids of requests
   std::size_t last_id_ = 0;
   std::optional<Finals> finals_;
+  Rematches rematches_;  // of result_, which is before it
+  std::optional<std::size_t> rematch_out_;
 };
 
 std::string_view end_name(SessionResult::End end) {
@@ -459,6 +522,9 @@ Status TuningSession::report(const Request& request, Evaluation made) {
   return impl_->report(request, std::move(made));
 }
 Status TuningSession::abandon(const Request& request) { return impl_->abandon(request); }
+std::optional<TuningSession::Request> TuningSession::next_rematch() {
+  return impl_->next_rematch();
+}
 std::vector<Config> TuningSession::announced() { return impl_->announced(); }
 Result<SessionResult> TuningSession::result() { return impl_->result(); }
 const std::vector<Evaluation>& TuningSession::evaluations() const {

@@ -22,6 +22,7 @@
 #include "tune/session/evaluator.h"
 #include "tune/session/finals.h"
 #include "tune/session/journal.h"
+#include "tune/session/rematch.h"
 
 #include <array>
 #include <atomic>
@@ -72,6 +73,7 @@ struct SessionResult {
   std::optional<Verdicts> verdict;                // none when nothing worked
   double elapsed_s = 0;                           // wall time, earlier runs of the session included
   double noise = 0;  // measure::pooled_noise of the search; 0 = not known
+  Rematched rematched;
 };
 
 std::string_view end_name(SessionResult::End end);  // "budget", "space", "stopped"
@@ -82,6 +84,7 @@ struct SessionTraits {
   std::size_t lookahead = 1;  // how many configs it is worth knowing ahead
   std::size_t devices = 1;    // at work at once
   bool guesses = false;       // it is also worth knowing what may be asked for (Strategy::likely)
+  bool repeats = false;       // Evaluator::repeats
 };
 
 class TuningSession {
@@ -98,7 +101,8 @@ class TuningSession {
     std::size_t id = 0;
     Config config;
     measure::Policy policy;
-    bool finals = false;  // on one device all, one at a time
+    bool finals = false;   // on one device all, one at a time
+    bool rematch = false;  // a batch (Evaluator::repeat), on the device of the finals
   };
   // Which of the configs that wait, the longest waiting first; nullopt: none of them yet.
   using Choose = std::function<std::optional<std::size_t>(const std::vector<const Config*>&)>;
@@ -106,6 +110,9 @@ class TuningSession {
   // that is out is reported, or until `choose` chooses; otherwise the session is over. Without
   // `choose`, it is the config that waits longest.
   Result<std::optional<Request>> next(const Choose& choose = {});
+  // What to measure again while next() has nothing that is built: a batch of a leader (rematch.h).
+  // One is out at a time. nullopt: nothing by now.
+  std::optional<Request> next_rematch();
   Status report(const Request& request, Evaluation made);
   // A request whose evaluation was stopped: nothing is known of the config. A budget in seconds is
   // then spent.

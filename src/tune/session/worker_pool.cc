@@ -127,4 +127,8 @@ Result<Evaluation> WorkerPool::evaluate(const Config& config, const measure::Pol
   return made;
 }
 
+Result<Evaluation> WorkerPool::repeat(const Config& config, const measure::Policy& policy) {
+  return worker_->repeat(config, policy, options_.timeout_s);
+}
+
 }  // namespace purlin::tune

@@ -38,6 +38,8 @@ class WorkerPool : public Evaluator {
   void end_announced() override;
   std::string counters_problem() const override { return counters_.problem(); }
   Result<Evaluation> evaluate(const Config& config, const measure::Policy& policy) override;
+  bool repeats() const override { return runs_beside() && compilers_ != nullptr; }
+  Result<Evaluation> repeat(const Config& config, const measure::Policy& policy) override;
   // Of a spec with a [library]; measure/worker.h.
   Result<gpu::LibrarySpace> library_space();
 
