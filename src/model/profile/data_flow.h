@@ -16,6 +16,8 @@ enum class FlowKind : std::uint8_t {
   kPartlyRead,  // a part of the result is read
   kRepeated,    // an earlier op of the step has the same result
   kUnchanged,   // each step computes the same result
+  // Of the backward pass of a repeated op: one backward pass can take the sum of their gradients.
+  kGradientOfRepeated,
 };
 
 // Of one op of a step: the ordinal-th of its name, counted from 0 over all threads by start, of

@@ -10,8 +10,8 @@ namespace purlin::profile {
 namespace {
 
 constexpr std::size_t kMaxFlowFacts = 100'000, kMaxOpName = 512;
-constexpr std::array<std::string_view, 4> kFlowKinds = {"unread", "partly_read", "repeated",
-                                                        "unchanged"};
+constexpr std::array<std::string_view, 5> kFlowKinds = {"unread", "partly_read", "repeated",
+                                                        "unchanged", "gradient_of_repeated"};
 
 std::uint32_t flow_count(const Json& json, std::string_view key) {
   return static_cast<std::uint32_t>(std::clamp<std::int64_t>(json[key].as_int(), 0, 1 << 30));

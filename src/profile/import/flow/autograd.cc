@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <map>
-#include <set>
 #include <utility>
 
 namespace purlin::profile::flow {
@@ -15,20 +14,22 @@ using Sequence = std::pair<std::uint32_t, std::int64_t>;  // thread, number
 
 }  // namespace
 
-std::vector<bool> find_differentiated(const ExecutionTrace& trace) {
-  std::set<Sequence> backward;
+std::vector<std::uint32_t> find_differentiated(const ExecutionTrace& trace) {
+  std::map<Sequence, std::uint32_t> backward;
   // Ops have the next number. The last one of a number is the op that took it.
   std::map<Sequence, std::uint32_t> taker;
   for (std::uint32_t i = 0; i < trace.nodes.size(); ++i) {
     const TraceNode& node = trace.nodes[i];
     if (node.sequence < 0) continue;
     if (node.is_op()) taker[{node.thread, node.sequence}] = i;
-    if (node.scope == kBackwardScope) backward.insert({node.forward_thread, node.sequence});
+    if (node.scope == kBackwardScope) backward.emplace(Sequence{node.forward_thread, node.sequence}, i);
   }
-  std::vector<bool> found(trace.nodes.size(), false), around(trace.nodes.size(), false);
+  std::vector<std::uint32_t> found(trace.nodes.size(), 0);
+  std::vector<bool> around(trace.nodes.size(), false);
   for (const auto& [sequence, node] : taker) {
-    if (!backward.contains(sequence)) continue;
-    found[node] = true;
+    const auto made = backward.find(sequence);
+    if (made == backward.end()) continue;
+    found[node] = made->second;
     std::uint32_t at = node;
     for (int depth = 0; depth < kMaxNesting && trace.nodes[at].parent != at; ++depth) {
       at = trace.nodes[at].parent;
@@ -37,9 +38,19 @@ std::vector<bool> find_differentiated(const ExecutionTrace& trace) {
     }
   }
   for (std::size_t i = 0; i < trace.nodes.size(); ++i)
-    if (trace.nodes[i].parent != i && found[trace.nodes[i].parent]) found[i] = true;
-  for (std::size_t i = 0; i < trace.nodes.size(); ++i) found[i] = found[i] || around[i];
+    if (trace.nodes[i].parent != i && found[i] == 0) found[i] = found[trace.nodes[i].parent];
+  for (std::size_t i = 0; i < trace.nodes.size(); ++i)
+    if (around[i] && found[i] == 0) found[i] = kSomeNode;
   return found;
+}
+
+std::uint32_t backward_node_around(const ExecutionTrace& trace, std::uint32_t node) {
+  for (int depth = 0; depth < kMaxNesting; ++depth) {
+    if (trace.nodes[node].scope == kBackwardScope) return node;
+    if (trace.nodes[node].parent == node) break;
+    node = trace.nodes[node].parent;
+  }
+  return 0;
 }
 
 }  // namespace purlin::profile::flow

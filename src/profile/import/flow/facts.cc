@@ -18,6 +18,7 @@ namespace {
 constexpr double kPartly = 0.9;    // more than this is read for the whole
 constexpr double kSameData = 0.9;  // of a step's ops, by number
 constexpr std::size_t kMaxFacts = 20'000;
+constexpr std::size_t kMaxChain = 64;
 
 using NumberSet = std::unordered_set<std::uint64_t>;
 
@@ -41,6 +42,7 @@ class Facts {
     out_.sequence_hash = found_.sequence_hash;
     for (std::uint32_t i = first_; i < last_; ++i) out_.ops += computes(i) ? 1 : 0;
     count_names();
+    index_values();
     add_use();
     add_repeated();
     add_unchanged();
@@ -109,26 +111,110 @@ class Facts {
     }
   }
 
-  // One memory can hold the result of both only where no op changes it afterwards.
-  bool stays(std::uint32_t unit) const {
+  // What one memory holds in turn, as a product and its bias that is added in place.
+  struct Chain {
+    std::vector<std::uint32_t> units;
+    bool ends = false;  // no op changes it after the last one, and others read no earlier value
+  };
+  Chain chain_of(std::uint32_t unit) const {
+    Chain chain;
     const Unit& at = units_.units[unit];
-    for (std::uint32_t k = 0; k < at.writes; ++k) {
-      const Value& value = units_.values[units_.writes[at.first_write + k]];
-      if (value.changed || value.before != kNoIndex) return false;
+    if (at.writes != 1) {  // several results: each must stay
+      chain.units = {unit};
+      chain.ends = true;
+      for (std::uint32_t k = 0; k < at.writes; ++k) {
+        const Value& value = units_.values[units_.writes[at.first_write + k]];
+        chain.ends = chain.ends && !value.changed && value.before == kNoIndex;
+      }
+      return chain;
     }
-    return true;
+    std::uint32_t value = units_.writes[at.first_write];
+    while (units_.values[value].before != kNoIndex) value = units_.values[value].before;
+    for (; value != kNoIndex; value = next_[value]) {
+      const std::uint32_t writer = units_.values[value].writer;
+      if (writer == kNoIndex || writer < first_ || writer >= last_ ||
+          units_.units[writer].writes != 1 || chain.units.size() >= kMaxChain)
+        return chain;
+      chain.units.push_back(writer);
+      const std::uint32_t next = next_[value];
+      if (next == kNoIndex) break;
+      if (readers_[value] > (reads(units_.values[next].writer, value) ? 1u : 0u)) return chain;
+    }
+    chain.ends = true;
+    return chain;
+  }
+  bool reads(std::uint32_t unit, std::uint32_t value) const {
+    const Unit& at = units_.units[unit];
+    for (std::uint32_t k = 0; k < at.reads; ++k)
+      if (units_.reads[at.first_read + k].value == value) return true;
+    return false;
+  }
+  // Whether all of the chain can go: one memory can hold both results only where no op changes it
+  // afterwards.
+  template <class Test>
+  bool stays(std::uint32_t unit, const Test& test) const {
+    const Chain chain = chain_of(unit);
+    return chain.ends && std::all_of(chain.units.begin(), chain.units.end(), test);
+  }
+
+  void index_values() {
+    next_.assign(units_.values.size(), kNoIndex);
+    readers_.assign(units_.values.size(), 0);
+    for (std::uint32_t i = 0; i < units_.values.size(); ++i)
+      if (const std::uint32_t before = units_.values[i].before; before != kNoIndex)
+        next_[before] = i;
+    for (const Unit& unit : units_.units) {
+      std::vector<std::uint32_t> seen;
+      for (std::uint32_t k = 0; k < unit.reads; ++k) {
+        const std::uint32_t value = units_.reads[unit.first_read + k].value;
+        if (std::find(seen.begin(), seen.end(), value) != seen.end()) continue;
+        seen.push_back(value);
+        ++readers_[value];
+      }
+    }
   }
 
   void add_repeated() {
-    std::unordered_map<std::uint64_t, std::uint32_t> earlier;
+    std::unordered_map<std::uint64_t, std::uint32_t> first;  // of a number
+    std::vector<std::uint32_t> before(last_ - first_, kNoIndex);
     for (std::uint32_t i = first_; i < last_; ++i) {
-      if (!computes(i) || units_.units[i].random || !stays(i)) continue;
-      const auto [at, added] = earlier.try_emplace(numbers_[i].exact, i);
-      if (added || !matters_[i - first_]) continue;
+      if (!computes(i) || units_.units[i].random) continue;
+      const auto [at, added] = first.try_emplace(numbers_[i].exact, i);
+      if (!added) before[i - first_] = at->second;
+    }
+    const auto is_repeated = [&](std::uint32_t unit) { return before[unit - first_] != kNoIndex; };
+    std::vector<bool> repeated(last_ - first_, false);
+    for (std::uint32_t i = first_; i < last_; ++i) {
+      if (!is_repeated(i) || !stays(i, is_repeated)) continue;
+      if (!stays(before[i - first_], [](std::uint32_t) { return true; })) continue;
       // Checkpointing computes again what it did not keep.
-      const std::uint32_t before = at->second;
-      if (units_.units[i].backward && !units_.units[before].backward) continue;
-      add(FlowKind::kRepeated, i, 0, "", before);
+      const bool again = units_.units[i].backward && !units_.units[before[i - first_]].backward;
+      repeated[i - first_] = !again;
+      if (!again && matters_[i - first_])
+        add(FlowKind::kRepeated, i, 0, "", before[i - first_]);
+    }
+    add_gradients_of_repeated(repeated, before);
+  }
+
+  // Both ops have nodes of the backward pass, and the node has no other op.
+  void add_gradients_of_repeated(const std::vector<bool>& repeated,
+                                 const std::vector<std::uint32_t>& before) {
+    std::unordered_map<std::uint32_t, bool> goes;  // by node of the backward pass
+    for (std::uint32_t i = first_; i < last_; ++i) {
+      const Unit& unit = units_.units[i];
+      if (unit.backward || unit.backward_node == 0) continue;
+      const bool both = repeated[i - first_] &&
+                        units_.units[before[i - first_]].backward_node != 0 &&
+                        units_.units[before[i - first_]].backward_node != unit.backward_node;
+      if (!computes(i)) continue;
+      const auto [at, added] = goes.try_emplace(unit.backward_node, both);
+      if (!added) at->second = at->second && both;
+    }
+    for (std::uint32_t i = first_; i < last_; ++i) {
+      const Unit& unit = units_.units[i];
+      if (!unit.backward || !computes(i) || !matters_[i - first_] || repeated[i - first_]) continue;
+      const auto node = goes.find(unit.backward_node);
+      if (node != goes.end() && node->second) add(FlowKind::kGradientOfRepeated, i);
     }
   }
 
@@ -166,12 +252,13 @@ class Facts {
     out_.same_data = all > 0 && same >= kSameData * all;
     const std::vector<NumberSet> exact =
         of_steps([](const UnitNumber& number) { return number.exact; });
-    for (std::uint32_t i = first_; i < last_; ++i) {
-      const UnitNumber& number = numbers_[i];
-      if (!computes(i) || units_.units[i].random || !matters_[i - first_] || !stays(i)) continue;
-      if (out_.same_data && !number.constant) continue;
-      if (in_all(exact, number.exact)) add(FlowKind::kUnchanged, i);
-    }
+    const auto is_unchanged = [&](std::uint32_t unit) {
+      return computes(unit) && !units_.units[unit].random &&
+             (!out_.same_data || numbers_[unit].constant) && in_all(exact, numbers_[unit].exact);
+    };
+    for (std::uint32_t i = first_; i < last_; ++i)
+      if (matters_[i - first_] && is_unchanged(i) && stays(i, is_unchanged))
+        add(FlowKind::kUnchanged, i);
   }
 
   const ExecutionTrace& trace_;
@@ -184,6 +271,7 @@ class Facts {
   std::vector<std::uint32_t> ordinal_;                      // by node of the judged step
   std::unordered_map<std::uint32_t, std::uint32_t> count_;  // by name
   std::vector<bool> matters_;
+  std::vector<std::uint32_t> next_, readers_;  // by value: the one made of it in place; units
   DataFlow out_;
 };
 

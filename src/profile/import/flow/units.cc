@@ -339,7 +339,10 @@ class Walk {
         unit.unknown || is_random(name) || node.dropout || trace_.schemas[node.schema].generator;
     unit.accumulates = accumulate_[index] != 0;
     unit.backward = backward_[index] != 0;
-    unit.differentiated = differentiated_[index];
+    unit.differentiated = differentiated_[index] != 0;
+    unit.backward_node = unit.backward                         ? backward_node_around(trace_, index)
+                         : differentiated_[index] == kSomeNode ? 0
+                                                               : differentiated_[index];
     out_.units.push_back(unit);
 
     const std::span<const TensorUse> inputs = trace_.inputs(node);
@@ -437,7 +440,7 @@ class Walk {
 
   const ExecutionTrace& trace_;
   std::vector<Role> roles_;
-  std::vector<bool> differentiated_;
+  std::vector<std::uint32_t> differentiated_;  // by node
   std::vector<std::uint32_t> value_of_;  // by storage
   std::vector<std::uint32_t> unit_of_;   // by node inside one
   std::vector<char> backward_, accumulate_;

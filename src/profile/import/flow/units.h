@@ -51,6 +51,8 @@ struct Unit {
   bool host = false;     // It gives a value to the host.
   bool random = false;
   bool differentiated = false;  // It has a node of the backward pass.
+  // That node's number, or of a unit of the backward pass its own; 0: none, or not known.
+  std::uint32_t backward_node = 0;
   bool accumulates = false;     // Autograd adds a gradient to what was there.
   bool backward = false;        // In the backward pass.
   bool device = false;          // It writes memory of a device.

@@ -167,6 +167,7 @@ class Flow {
         unchanged_.push_back(&work);
         break;
       case FlowKind::kRepeated:
+      case FlowKind::kGradientOfRepeated:
         repeated_.push_back(&work);
         break;
       case FlowKind::kPartlyRead:
@@ -416,6 +417,12 @@ class Flow {
                                             counted(flow_.steps, "recorded step")));
     } else {
       out.assumptions.emplace_back("the first result can be kept until its last reader");
+      if (std::any_of(works.begin(), works.end(), [](const FlowWork* work) {
+            return work->fact->kind == FlowKind::kGradientOfRepeated;
+          }))
+        out.assumptions.emplace_back(
+            "the backward pass of the first result takes the sum of the gradients, so that of the "
+            "others goes too");
     }
     out.confidence = each_step ? "B" : "A";
     advice_.interventions.push_back(std::move(out));

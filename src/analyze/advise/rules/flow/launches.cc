@@ -13,6 +13,7 @@ namespace purlin::analyze {
 namespace {
 
 // The lesser goes first: what is left out need not be made once, nor in part.
+constexpr int kLastOrder = 4;
 int order_of(FlowKind kind) {
   switch (kind) {
     case FlowKind::kUnread:
@@ -21,10 +22,12 @@ int order_of(FlowKind kind) {
       return 1;
     case FlowKind::kRepeated:
       return 2;
-    case FlowKind::kPartlyRead:
+    case FlowKind::kGradientOfRepeated:
       return 3;
+    case FlowKind::kPartlyRead:
+      return kLastOrder;
   }
-  return 3;
+  return kLastOrder;
 }
 
 // Where the recorded sequence of ops begins, up to the next op after it.
@@ -139,7 +142,7 @@ class Finder {
   // Of the ops around a call, the fact that saves most; the innermost of equal ones.
   std::uint32_t op_of_fact(std::uint32_t op) const {
     std::uint32_t out = kNone;
-    int least = order_of(FlowKind::kPartlyRead) + 1, seen = 0;
+    int least = kLastOrder + 1, seen = 0;
     for (; op < timeline_.ops.size() && ++seen < kMostOpsAround; op = timeline_.ops[op].parent) {
       const auto fact = of_op_.find(op);
       if (fact == of_op_.end() || order_of(facts_[fact->second].kind) >= least) continue;
