@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The programs of the seventeenth set whose work another form, order, layout or number format would do better.
 
-Written on 27 November 2026 by a hand that had not read the rules, before any of them was measured. pairs_seventeenth.py says how
-the set was written, and takes these pairs in.
+Written on 27 November 2026 by a hand that had not read the rules, before any of them was measured. pairs_seventeenth.py says
+how the set was written, and takes these pairs in.
 """
 
 import torch
@@ -193,7 +193,8 @@ def memories_of_fast_weights_faded_beside_their_products():
 @pair("align_dimensions", "remove_copies")
 def surfaces_told_by_layers_that_see_three_coordinates_again():
     points, width, depth = 65536, 1024, 6
-    places, spare = four(lambda: torch.cat([rand(points, width, dtype=BF16), torch.rand(points, 3, device=GPU).to(BF16)], 1)), 5
+    spare = 5
+    places = four(lambda: torch.cat([rand(points, width, dtype=BF16), torch.rand(points, 3, device=GPU).to(BF16)], 1))
     layers = [weight(width, width + 3, BF16) for _ in range(depth)]
     wide = [F.pad(w, (0, spare)) for w in layers]
 
