@@ -283,8 +283,8 @@ def frozen_reader_of_laws_cast_by_autocast_at_each_call():
     clauses, width, wide, depth = 64, 2048, 8192, 24
     asked = four(lambda: rand(clauses, width))
     torch.manual_seed(1)
-    parts = [nn.Sequential(nn.LayerNorm(width), nn.Linear(width, wide), nn.GELU(), nn.Linear(wide, width)) for _ in range(depth)]
-    model = nn.ModuleList(parts).to(GPU).requires_grad_(False)
+    model = nn.ModuleList(nn.Sequential(nn.LayerNorm(width), nn.Linear(width, wide), nn.GELU(), nn.Linear(wide, width))
+                          for _ in range(depth)).to(GPU).requires_grad_(False)
 
     def run(dtype):
         if dtype is not None:
