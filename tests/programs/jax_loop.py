@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A program over the fake jax of this folder: jax_loop.py MODE…, in this order."""
-import glob
 import os
 import random
 import signal
 import subprocess
 import sys
 import threading
-import time
 import warnings
 
 SPOOL = os.environ.get("PURLIN_SPOOL", "")
@@ -39,16 +37,6 @@ def launch():
         library.run_loop(3, (ctypes.c_char_p * 4)(*words, None))
 
 
-def texts():
-    return glob.glob(os.path.join(SPOOL, "jax-%d.hlo.gz" % os.getpid()))
-
-
-def wait():
-    end = time.time() + 120
-    while SPOOL and not texts() and time.time() < end:
-        time.sleep(0.02)
-
-
 def threads():
     return sorted(each.name for each in threading.enumerate())
 
@@ -61,8 +49,6 @@ for mode in sys.argv[1:]:
             jax.jit(STEP.replace("jit_step", "jit_%d" % number))
     elif mode == "launch":
         launch()
-    elif mode == "wait":
-        wait()
     elif mode == "kill":
         os.kill(os.getpid(), signal.SIGKILL)
     elif mode == "exit7":

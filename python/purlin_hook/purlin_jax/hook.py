@@ -4,7 +4,6 @@ import atexit
 import json
 import os
 import sys
-import threading
 import time
 import zlib
 
@@ -16,39 +15,17 @@ def _number(name, default):
         return float(default)
 
 
-class _PluginFinder(object):
-    """Finds nothing. jax looks for its plugins when it begins to use devices, not before: only then
-    is there a thread, as a program without one may fork."""
-
-    def __init__(self, begin):
-        self.begin = begin
-
-    def find_spec(self, name, path=None, target=None):
-        if name.startswith("jax_plugins."):
-            try:
-                if self in sys.meta_path:
-                    sys.meta_path.remove(self)
-                self.begin()
-            except Exception:
-                pass
-        return None
-
-
 class Hook:
-    MOST_MODULES, MOST_BYTES, LOOKS = 2000, 128 << 20, 8
+    MOST_MODULES, MOST_BYTES = 2000, 128 << 20
     PLATFORMS = ("gpu", "cuda", "rocm")
 
     def __init__(self, jax):
         self.jax = jax
         self.folder = os.environ.get("PURLIN_SPOOL", "")
-        self.settle_s = _number("PURLIN_JAX_SETTLE", 3)  # without a new program, to the first look
-        self.most_s = _number("PURLIN_JAX_SECONDS", 0.3)  # of the program's time, for each look
+        self.most_s = _number("PURLIN_JAX_SECONDS", 0.3)  # of the program's time
         self._pid = os.getpid()
-        self._lock = threading.Lock()  # held while a client is asked: none goes away meanwhile
-        self._wake = threading.Event()
-        self._thread = None
-        self._ending = self._forked = False
-        self._seen, self._counted = set(), -1
+        self._forked = False
+        self._seen = set()
         self.modules = self.bytes = self.left_out = self.cost_ns = 0
         self.reason, self.detail = "", ""
 
@@ -56,16 +33,9 @@ class Hook:
         os.register_at_fork(after_in_child=self._in_child)
         # Handlers run in the opposite order: those of jax, which it has registered, come after it.
         atexit.register(self._at_exit)
-        sys.meta_path.insert(0, _PluginFinder(self._begin))
 
     def _in_child(self):
         self._forked = True
-        self._lock = threading.Lock()
-
-    def _begin(self):
-        if self._thread is None and not self._forked:
-            self._thread = threading.Thread(target=self._watch, daemon=True, name="purlin-jax")
-            self._thread.start()
 
     # --- the clients
 
@@ -81,40 +51,12 @@ class Hook:
 
     # --- life
 
-    def _watch(self):
-        """Reads once the number of programs has been the same for a while, and again where it changed."""
-        since, count, pause, looks = time.monotonic(), -1, self.settle_s, 0
-        try:
-            while looks < self.LOOKS and os.path.isdir(self.folder):
-                self._wake.wait(min(1.0, self.settle_s / 3))
-                with self._lock:
-                    if self._ending or self._forked or sys.is_finalizing():
-                        return
-                    began = time.perf_counter_ns()
-                    now = len(self._executables())
-                    self.cost_ns += time.perf_counter_ns() - began
-                if now != count:
-                    since, count = time.monotonic(), now
-                elif now > 0 and now != self._counted and time.monotonic() - since >= pause:
-                    self._look(in_thread=True)
-                    looks, pause = looks + 1, pause * 2
-        except Exception as fault:
-            self._fail(fault)
-
     def _at_exit(self):
         if self._forked or self._pid != os.getpid():
             return
         try:
-            free = self._lock.acquire(timeout=2)
-            self._ending = True
-            if not free:
-                self.reason = "busy"
-                self._note()
-                return
-            self._lock.release()
-            self._wake.set()
             if self._clients() and os.path.isdir(self.folder):
-                self._look(in_thread=False)
+                self._look()
         except Exception as fault:
             self._fail(fault)
 
@@ -123,35 +65,20 @@ class Hook:
         self.detail = "%s: %s" % (type(fault).__name__, str(fault)[:300])
         self._note()
 
-    # --- one look
-
-    def _look(self, in_thread):
+    def _look(self):
         began = time.perf_counter_ns()
-        spent, texts, left_out = 0, [], 0
-        with self._lock:
-            if in_thread and self._ending:
-                return
-            found = self._executables()
-            spent = time.perf_counter_ns() - began
-        self._counted = len(found)
+        texts, left_out = [], 0
+        found = self._executables()
         for at, each in enumerate(found):
             full = self.modules >= self.MOST_MODULES or self.bytes >= self.MOST_BYTES
-            if full or spent > self.most_s * 1e9:
+            if full or time.perf_counter_ns() - began > self.most_s * 1e9:
                 left_out = len(found) - at
-                self._counted = -1 if not full else self._counted
                 break
-            if in_thread:
-                time.sleep(0.002)  # the program's threads first
-            with self._lock:
-                if in_thread and (self._ending or sys.is_finalizing()):
-                    return
-                start = time.perf_counter_ns()
-                self._read(each, texts)
-                spent += time.perf_counter_ns() - start
+            self._read(each, texts)
         del found
         self._write(texts)
         self.left_out = left_out
-        self.cost_ns += spent if in_thread else time.perf_counter_ns() - began
+        self.cost_ns += time.perf_counter_ns() - began
         self._note()
 
     def _read(self, executable, texts):
@@ -171,7 +98,6 @@ class Hook:
             self._seen.add(key)
 
     def _write(self, texts):
-        """A member of a gzip file for each look: what is there stays whole."""
         if not texts:
             return
         packer = zlib.compressobj(1, zlib.DEFLATED, 31)

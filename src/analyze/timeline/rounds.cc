@@ -15,7 +15,8 @@ namespace purlin::analyze {
 namespace {
 
 constexpr std::size_t kMinRounds = 3;
-constexpr std::size_t kMinLateRounds = 10;  // of a stretch that has the smaller part of the time
+// Of a stretch that has the smaller part of the time.
+constexpr std::size_t kMinLateRounds = 10;
 constexpr double kMinScore = 0.5;        // of the device's kernel time
 constexpr double kDistanceSlack = 0.2;   // of the median distance between two anchors
 constexpr int kIrregular = 3;            // regular distances that one irregular one outweighs

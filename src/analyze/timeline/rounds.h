@@ -9,7 +9,7 @@
 // tokens occur equally often in each round. The anchor with the best score wins, and of equal ones
 // the one with the most rounds. Wall time plays no part: idle time and start-up do not matter.
 // Where no anchor has half of the kernel time, the longest stretch without a new token is searched
-// by itself: a compiler that tries out kernels may take more of a recording than the first steps.
+// alone. A compiler that tries out kernels may take more of a recording than the first steps.
 // Pure functions, linear in the number of activities. Method: docs/concepts/timeline.md, "Steps".
 #pragma once
 

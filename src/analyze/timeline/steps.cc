@@ -48,10 +48,8 @@ bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0
 
 // Whether the name has the word, not as a part of another one: "train_step" and "trainStep", but
 // not "rewriter".
-bool has_word(std::string_view name, std::string_view word) {
-  const auto same = [](char a, char b) {
-    return std::tolower(static_cast<unsigned char>(a)) == b;
-  };
+bool names_word(std::string_view name, std::string_view word) {
+  const auto same = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; };
   for (auto at = name.begin();; ++at) {
     at = std::search(at, name.end(), word.begin(), word.end(), same);
     if (at == name.end()) return false;
@@ -60,7 +58,7 @@ bool has_word(std::string_view name, std::string_view word) {
   }
 }
 
-// XLA's own ranges: those of a compilation are no steps, whatever the name of what it compiles.
+// XLA's own ranges: those of a compilation are no steps. They have the name of what it compiles.
 bool of_compiler(std::string_view name) {
   return starts_with(name, "Xla") && !starts_with(name, "XlaModule:#");
 }
@@ -69,8 +67,8 @@ bool of_compiler(std::string_view name) {
 std::string iteration_name(std::string_view name) {
   name = name.substr(0, 200);
   if (of_compiler(name)) return "";
-  if (!has_word(name, "step") && !has_word(name, "iter") && !has_word(name, "batch") &&
-      !has_word(name, "minibatch"))
+  if (!names_word(name, "step") && !names_word(name, "iter") && !names_word(name, "batch") &&
+      !names_word(name, "minibatch"))
     return "";
   std::string plain;
   for (const char c : name)
@@ -87,7 +85,8 @@ class LaunchedWork {
     for (const Activity& activity : timeline.activities) {
       if (activity.call >= timeline.calls.size()) continue;
       const Call& call = timeline.calls[activity.call];
-      if (call.process == process) work_.emplace_back(begin_of(call), interval_of(activity).length());
+      if (call.process == process)
+        work_.emplace_back(begin_of(call), interval_of(activity).length());
     }
     std::sort(work_.begin(), work_.end());
     std::int64_t sum = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steps and their breakdown; ranks.
 #include "analyze/timeline/steps.h"
+
 #include "analyze/timeline/testing.h"
 #include "analyze/timeline/timeline.h"
 

@@ -167,7 +167,8 @@ class Maker {
     flow.ops = below(100);
     flow.same_data = below(2) == 0;
     flow.host_numbers = below(2) == 0;
-    if (below(2) == 0) flow.sequence_ops = 1 + below(99), flow.sequence_hash = ~std::uint64_t{below(99)};
+    if (below(2) == 0)
+      flow.sequence_ops = 1 + below(99), flow.sequence_hash = ~std::uint64_t{below(99)};
     for (std::uint32_t i = 0; i < 4; ++i) {
       FlowFact fact;
       fact.kind = static_cast<FlowKind>(i);

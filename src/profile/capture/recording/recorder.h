@@ -277,7 +277,7 @@ class Recorder {
   std::unordered_map<std::string, std::uint32_t, TextHash, std::equal_to<>> strings_;
   std::unordered_map<RowKey, std::uint32_t, RowKeyHash, RowKeyEqual> ids_;
   std::unordered_map<RowKey, std::uint32_t, RowKeyHash, RowKeyEqual> shapes_;  // the first of each
-  std::unordered_set<std::uint32_t> names_;                            // of kernels
+  std::unordered_set<std::uint32_t> names_;                                    // of kernels
   std::vector<Recent> recent_{kRecent};
   std::vector<Row> rows_;
   std::vector<std::uint32_t> touched_;  // rows that changed since the last drain

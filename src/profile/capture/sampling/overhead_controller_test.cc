@@ -215,8 +215,8 @@ TEST(OverheadController, WhereFullWindowsAreAskedForNothingIsUnseen) {
   EXPECT_NEAR(out.estimate / out.truth, 1, 0.05);
 }
 
-// A compiler tries out kernels that were not seen before, 20,000 launches a second for 3 s. The steps
-// after it are launched at the same rate.
+// A compiler tries out kernels that were not seen before, 20,000 launches a second for 3 s. The
+// steps after it are launched at the same rate.
 std::int64_t end_of_startup(bool new_kernels, std::int64_t until) {
   ControllerOptions options = seeded(1);
   options.windows = false;

@@ -22,7 +22,8 @@ std::vector<std::uint32_t> find_differentiated(const ExecutionTrace& trace) {
     const TraceNode& node = trace.nodes[i];
     if (node.sequence < 0) continue;
     if (node.is_op()) taker[{node.thread, node.sequence}] = i;
-    if (node.scope == kBackwardScope) backward.emplace(Sequence{node.forward_thread, node.sequence}, i);
+    if (node.scope == kBackwardScope)
+      backward.emplace(Sequence{node.forward_thread, node.sequence}, i);
   }
   std::vector<std::uint32_t> found(trace.nodes.size(), 0);
   std::vector<bool> around(trace.nodes.size(), false);

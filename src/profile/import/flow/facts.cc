@@ -19,6 +19,7 @@ constexpr double kPartly = 0.9;    // more than this is read for the whole
 constexpr double kSameData = 0.9;  // of a step's ops, by number
 constexpr std::size_t kMaxFacts = 20'000;
 constexpr std::size_t kMaxChain = 64;
+constexpr double kRounds = 0.25;  // of a step's ops: repeated by the rounds in it
 
 using NumberSet = std::unordered_set<std::uint64_t>;
 
@@ -46,6 +47,7 @@ class Facts {
     add_use();
     add_repeated();
     add_unchanged();
+    drop_rounds_of_a_benchmark();
     std::stable_sort(out_.facts.begin(), out_.facts.end(),
                      [](const FlowFact& a, const FlowFact& b) {
                        return std::tie(a.op, a.ordinal) < std::tie(b.op, b.ordinal);
@@ -190,8 +192,7 @@ class Facts {
       // Checkpointing computes again what it did not keep.
       const bool again = units_.units[i].backward && !units_.units[before[i - first_]].backward;
       repeated[i - first_] = !again;
-      if (!again && matters_[i - first_])
-        add(FlowKind::kRepeated, i, 0, "", before[i - first_]);
+      if (!again && matters_[i - first_]) add(FlowKind::kRepeated, i, 0, "", before[i - first_]);
     }
     add_gradients_of_repeated(repeated, before);
   }
@@ -259,6 +260,18 @@ class Facts {
     for (std::uint32_t i = first_; i < last_; ++i)
       if (matters_[i - first_] && is_unchanged(i) && stays(i, is_unchanged))
         add(FlowKind::kUnchanged, i);
+  }
+
+  // Without marks a step may be several rounds of a program, the last of which has one more op.
+  // Where it takes the same data again and again, the rounds repeat one another.
+  void drop_rounds_of_a_benchmark() {
+    if (out_.sequence_ops == 0 || !out_.same_data) return;
+    const auto of_repeated = [](const FlowFact& fact) {
+      return fact.kind == FlowKind::kRepeated || fact.kind == FlowKind::kGradientOfRepeated;
+    };
+    const auto repeated = std::count_if(out_.facts.begin(), out_.facts.end(), of_repeated);
+    if (static_cast<double>(repeated) > kRounds * static_cast<double>(out_.ops))
+      std::erase_if(out_.facts, of_repeated);
   }
 
   const ExecutionTrace& trace_;

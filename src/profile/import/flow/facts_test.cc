@@ -73,6 +73,70 @@ TEST(FlowFacts, AResultThatNobodyReadsIsAFact) {
   EXPECT_FALSE(found.same_data);
 }
 
+// As a convolution does with its bias: the product and what is added in place are one result.
+TEST(FlowFacts, AChainInPlaceRepeatsAsAWhole) {
+  const auto twice = [](bool other_reader, bool differs) {
+    return Program([=](TraceText& trace, int) {
+      input(trace, kX);
+      for (const TensorText& to : {kA, kB}) {
+        trace.binary("mm", kX, kWeight, to);
+        if (other_reader) trace.unary("sin", to, tensor(60 + to.storage, {8, 16}));
+        trace.in_place("add_", to, differs && to.storage == kB.storage ? kC : tensor(21, {8, 16}));
+        if (other_reader) trace.to_host(tensor(60 + to.storage, {8, 16}));
+      }
+      trace.to_host(kA);
+      trace.to_host(kB);
+    });
+  };
+  EXPECT_EQ(repeated(twice(false, false)), "add_:1 mm:1");
+  EXPECT_EQ(repeated(twice(false, true)), "") << "the product alone cannot be shared";
+  EXPECT_EQ(repeated(twice(true, false)), "sin:1") << "another op reads it before the bias";
+}
+
+TEST(FlowFacts, AnUnchangedChainIsOneResult) {
+  const Program program = [](TraceText& trace, int) {
+    input(trace, kX);
+    trace.binary("mm", tensor(22, {8, 16}), kWeight, kA);
+    trace.in_place("add_", kA, tensor(21, {8, 16}));
+    trace.binary("mul", kX, kA, kB);
+    trace.to_host(kB);
+  };
+  EXPECT_EQ(unchanged(program), "add_:0 mm:0");
+}
+
+// A product is made twice, both with gradients: one backward pass can take their sum.
+TEST(FlowFacts, GradientsOfARepeatedResultGo) {
+  const auto train = [](bool detached) {
+    return flow_of_steps([=](TraceText& trace, int step) {
+      input(trace, kX);
+      for (int k = 0; k < 2; ++k) {
+        trace.sequence(detached && k == 0 ? -1 : 10 * step + k);
+        trace.binary("mm", kX, kWeight, k == 0 ? kA : kB);
+        trace.sequence(-1);
+      }
+      trace.unary("sin", kA, kC);
+      trace.unary("cos", kB, kD);
+      trace.thread(2);
+      for (int k = detached ? 1 : 0; k < 2; ++k) {
+        trace.begin("autograd::engine::evaluate_function: MmBackward0");
+        trace.sequence(10 * step + k);
+        trace.begin("MmBackward0", kBackwardScope);
+        trace.sequence(-1);
+        trace.binary("mm", k == 0 ? kC : kD, kX, tensor(30 + k, {16, 16}));
+        trace.end();
+        trace.end();
+      }
+      trace.thread(1);
+      for (int k = detached ? 1 : 0; k < 2; ++k)
+        trace.in_place("add_", kWeight, tensor(30 + k, {16, 16}));
+    });
+  };
+  EXPECT_EQ(names(of_kind(train(false), FlowKind::kRepeated)), "mm:1");
+  EXPECT_EQ(names(of_kind(train(false), FlowKind::kGradientOfRepeated)), "mm:3");
+  EXPECT_EQ(names(of_kind(train(true), FlowKind::kRepeated)), "mm:1");
+  EXPECT_EQ(names(of_kind(train(true), FlowKind::kGradientOfRepeated)), "");
+}
+
 // A program that marks no steps: a loop after other ops. The steps are the shortest round.
 DataFlow flow_of_rounds(int rounds, int layers, bool odd = false) {
   TraceText trace;

@@ -76,7 +76,8 @@ FlowSteps find_repeated(const ExecutionTrace& trace) {
     while (begin < first + period && is_inside(begin)) ++begin;
     if (begin == first + period) return out;
     for (; begin + period <= tokens.size(); begin += period)
-      out.steps.push_back({nodes[begin], begin + period < tokens.size() ? nodes[begin + period] : whole});
+      out.steps.push_back(
+          {nodes[begin], begin + period < tokens.size() ? nodes[begin + period] : whole});
     OpSequence sequence;
     for (std::size_t i = 0; i < period; ++i)
       sequence.add(OpSequence::hash_of(trace.name(trace.nodes[nodes[begin - period + i]])));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The steps of an execution trace: between marks `ProfilerStep#…`, else between the ends of
 // `Optimizer.step#…`, as the timeline has them. Without marks, the shortest sequence of ops that
-// comes again and again until the trace ends. A step that the trace ends in is none. Pure functions.
+// comes again and again until the trace ends. A step that the trace ends in is none. Pure
+// functions.
 #pragma once
 
 #include "profile/import/flow/trace.h"

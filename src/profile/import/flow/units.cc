@@ -441,8 +441,8 @@ class Walk {
   const ExecutionTrace& trace_;
   std::vector<Role> roles_;
   std::vector<std::uint32_t> differentiated_;  // by node
-  std::vector<std::uint32_t> value_of_;  // by storage
-  std::vector<std::uint32_t> unit_of_;   // by node inside one
+  std::vector<std::uint32_t> value_of_;        // by storage
+  std::vector<std::uint32_t> unit_of_;         // by node inside one
   std::vector<char> backward_, accumulate_;
   std::vector<double> bytes_;  // by storage: of all tensors seen there
   Units out_;

@@ -53,9 +53,9 @@ struct Unit {
   bool differentiated = false;  // It has a node of the backward pass.
   // That node's number, or of a unit of the backward pass its own; 0: none, or not known.
   std::uint32_t backward_node = 0;
-  bool accumulates = false;     // Autograd adds a gradient to what was there.
-  bool backward = false;        // In the backward pass.
-  bool device = false;          // It writes memory of a device.
+  bool accumulates = false;  // Autograd adds a gradient to what was there.
+  bool backward = false;     // In the backward pass.
+  bool device = false;       // It writes memory of a device.
 };
 
 struct Units {
