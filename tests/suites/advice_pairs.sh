@@ -12,10 +12,10 @@ text = open(sys.argv[1]).read()
 real, named, _, inside, _, width = map(int, re.search(
     r"Of (\d+) with a gain above 3 %: named first or second (\d+) \((\d+) %\), inside (\d+) \((\d+) %; \d+ % of the \d+ with an interval\), mean width (\d+) points", text).groups())
 quiet, nulls = map(int, re.search(r"Quiet: (\d+) of (\d+)", text).groups())
-wanted = {"pairs with a gain": (real, 569), "named": (named, 525), "inside": (inside, 504), "quiet": (quiet, 116)}
+wanted = {"pairs with a gain": (real, 704), "named": (named, 644), "inside": (inside, 615), "quiet": (quiet, 137)}
 for what, (found, least) in wanted.items():
     assert found >= least, f"{what}: {found}, at least {least} before this change"
 assert width <= 50, f"mean width {width} points"
-assert nulls - quiet <= 5, text
+assert nulls - quiet <= 8, text  # most are kernels of one's own, of which a trace shows no size
 PY
 echo "advice_pairs: ok"
