@@ -471,11 +471,13 @@ class Hook:
         teardown.choose(window.keeps_cupti or self._ending)
         if not self._close(window, wanted=() if anything else self.WORK):
             return False
+        began = time.perf_counter_ns()
         try:
             results = window.profiler.profiler.kineto_results
             seconds = flow.seconds_by_time(self.torch, results, window.start_ns, window.end_ns)
         except Exception as fault:
             seconds = fault
+        window.flow_ns = time.perf_counter_ns() - began
         self._export(window)
         if not self._ending and "trace" in window.saved:
             self._flow_by_time(window, seconds)
