@@ -100,7 +100,7 @@ class ProfileCommand : public Command {
          "with --windows, nor where --sample auto knows of too many launches for the budget."},
         "auto|on|off");
     flags.option("--torch", torch_,
-                 {"Ops and shapes of PyTorch programs, from a trace, and of JAX programs",
+                 {"Ops and shapes of PyTorch and JAX programs",
                   "PyTorch's profiler records ten steps of the steady state, or a second where "
                   "there are no optimizer steps. With auto, it does so except with --full, "
                   "--counters and --stalls, which need CUPTI during the whole run. With daemon, "
