@@ -5,7 +5,7 @@ Loaded by sitecustomize.py of this folder when the program imports jax. Python 3
 standard library only. docs/design/jax-programs.md has the rules:
 
 - Nothing of jax is imported or initialised. What exists is read from the clients that exist.
-- They are read at exit, on the thread that ends the program: none runs or compiles meanwhile.
+- They are read at exit, on the thread that ends the program. Only daemon threads still run then.
 - Forked children read nothing. No fault of this file reaches the program. Each process with a GPU
   leaves a note, purlin.jax/1, next to the texts in the spool.
 """

@@ -73,6 +73,25 @@ TEST(FlowFacts, AResultThatNobodyReadsIsAFact) {
   EXPECT_FALSE(found.same_data);
 }
 
+// A loop takes two batches by turns, and each third round has one more op. So the sequence that comes
+// again has three rounds, of which two have the same batch: no waste of the program.
+TEST(FlowFacts, RoundsOfABenchmarkDoNotRepeatOneAnother) {
+  TraceText trace;
+  for (int i = 0; i < 24; ++i) {
+    const TensorText& batch = i % 2 == 0 ? kX : tensor(40, {8, 16});
+    trace.binary("mm", batch, kWeight, kA);
+    trace.unary("tanh", kA, kB);
+    trace.unary("exp", kB, kC);
+    if (i % 3 == 0) trace.unary("floor", kC, kC);
+    trace.to_host(kC);
+  }
+  const Result<DataFlow> found = data_flow_of(trace.text());
+  ASSERT_TRUE(found.is_ok()) << found.status().message();
+  EXPECT_GT(found->sequence_ops, 12u);
+  EXPECT_TRUE(found->same_data);
+  EXPECT_EQ(names(of_kind(*found, FlowKind::kRepeated)), "");
+}
+
 // As a convolution does with its bias: the product and what is added in place are one result.
 TEST(FlowFacts, AChainInPlaceRepeatsAsAWhole) {
   const auto twice = [](bool other_reader, bool differs) {
