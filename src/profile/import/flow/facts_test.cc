@@ -73,8 +73,8 @@ TEST(FlowFacts, AResultThatNobodyReadsIsAFact) {
   EXPECT_FALSE(found.same_data);
 }
 
-// A loop takes two batches by turns, and each third round has one more op. So the sequence that comes
-// again has three rounds, of which two have the same batch: no waste of the program.
+// A loop takes two batches by turns, and each third round has one more op. So the sequence that
+// comes again has three rounds, of which two have the same batch: no waste of the program.
 TEST(FlowFacts, RoundsOfABenchmarkDoNotRepeatOneAnother) {
   TraceText trace;
   for (int i = 0; i < 24; ++i) {
