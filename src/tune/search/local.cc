@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two local searches over Hamming neighbours. `local` climbs from the best of a random sample and,
-// once a climb ends, from the next best config not climbed from yet; each restart also draws a few
-// new configs. It moves to the first neighbour that is faster. `ils` climbs as `local` does, but
-// goes on from a few random steps away from the best.
+// Three local searches over Hamming neighbours. `local` climbs from the best of a random sample
+// and, once a climb ends, from the next best config not climbed from yet; each restart also draws a
+// few new configs. It moves to the first neighbour that is faster. `ils` climbs as `local` does, but
+// goes on from a few random steps away from the best. make_climb() climbs as `local` does, but only
+// from reported configs, and asks first for the neighbours that are expected to be fast.
 #include "tune/search/ledger.h"
 #include "tune/search/strategy.h"
 
@@ -10,6 +11,7 @@
 #include <deque>
 #include <set>
 #include <unordered_set>
+#include <utility>
 
 namespace purlin::tune {
 namespace {
@@ -21,13 +23,16 @@ struct LocalOptions {
   std::string_view name;
   std::size_t first_sample = 1;  // configs drawn before the first climb
   bool kick = false;
+  std::size_t drawn_per_restart = kDrawnPerRestart;
 };
 
 class LocalSearch : public Strategy {
  public:
-  LocalSearch(const StrategyRequest& request, const LocalOptions& options)
+  LocalSearch(const StrategyRequest& request, const LocalOptions& options,
+              ExpectedTime expected = {})
       : space_(request.space),
         options_(options),
+        expected_(std::move(expected)),
         random_(request.seed),
         ledger_(space_, random_),
         to_draw_(options.first_sample - std::min(options.first_sample, request.drawn)) {}
@@ -53,7 +58,7 @@ class LocalSearch : public Strategy {
       const bool goes_on = climbs_ == 0 || start.first < top_ms_;
       if (!goes_on && options_.kick) return kick();
       climb_from(start);
-      if (!goes_on) to_draw_ = kDrawnPerRestart;
+      if (!goes_on) to_draw_ = options_.drawn_per_restart;
     }
   }
 
@@ -82,6 +87,8 @@ class LocalSearch : public Strategy {
     ++climbs_;
     std::vector<std::size_t> neighbours = space_.neighbours(start.second);
     random_.shuffle(neighbours);
+    if (expected_)
+      std::ranges::stable_sort(neighbours, {}, [&](std::size_t index) { return expected_(index); });
     queue_.assign(neighbours.begin(), neighbours.end());
   }
 
@@ -103,6 +110,7 @@ class LocalSearch : public Strategy {
 
   const Space& space_;
   LocalOptions options_;
+  ExpectedTime expected_;  // empty: neighbours are asked for in random order
   Random random_;
   Ledger ledger_;
   std::size_t to_draw_;
@@ -124,6 +132,11 @@ std::unique_ptr<Strategy> make_local(const StrategyRequest& request) {
 
 std::unique_ptr<Strategy> make_ils(const StrategyRequest& request) {
   return std::make_unique<LocalSearch>(request, LocalOptions{"ils", 30, true});
+}
+
+std::unique_ptr<Strategy> make_climb(const StrategyRequest& request, ExpectedTime expected) {
+  return std::make_unique<LocalSearch>(request, LocalOptions{"climb", 0, false, 0},
+                                       std::move(expected));
 }
 
 }  // namespace purlin::tune

@@ -16,6 +16,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -101,6 +102,10 @@ std::unique_ptr<Strategy> make_exhaustive(const StrategyRequest& request);
 std::unique_ptr<Strategy> make_random(const StrategyRequest& request);
 std::unique_ptr<Strategy> make_local(const StrategyRequest& request);
 std::unique_ptr<Strategy> make_ils(const StrategyRequest& request);
+// A local search that others consult. It draws no config at random while a reported one is left to
+// climb from. Of a config's neighbours, those with the least expected time come first.
+using ExpectedTime = std::function<double(std::size_t index)>;
+std::unique_ptr<Strategy> make_climb(const StrategyRequest& request, ExpectedTime expected);
 std::unique_ptr<Strategy> make_annealing(const StrategyRequest& request);
 std::unique_ptr<Strategy> make_genetic(const StrategyRequest& request);
 std::unique_ptr<Strategy> make_evolution(const StrategyRequest& request);

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <deque>
 #include <set>
@@ -127,6 +128,54 @@ TEST(LocalSearch, ClimbsToTheTopWhereRandomDoesNot) {
   };
   EXPECT_LT(best_of("local") + 2, best_of("random"));
   EXPECT_LT(best_of("auto") + 2, best_of("random"));
+}
+
+TEST(Climb, AsksForTheNeighboursOfReportedConfigsInTheExpectedOrder) {
+  const Space space = small_space();
+  const auto expected = [](std::size_t index) { return static_cast<double>(index * 7919 % 101); };
+  const std::unique_ptr<Strategy> climb = make_climb({space, 3}, expected);
+  const std::size_t fast = 17, slow = 100;
+  std::set<std::size_t> known = {fast, slow};
+  climb->tell(slow, {2.0, 1});
+  climb->tell(fast, {1.0, 1});
+  // None of the neighbours is faster, so the climb from the fastest is followed by that from the
+  // other. Then the slower neighbours are climbed from: nothing is drawn at random.
+  for (const std::size_t start : {fast, slow}) {
+    std::vector<double> order;
+    for (const std::size_t neighbour : space.neighbours(start))
+      if (!known.contains(neighbour)) order.push_back(expected(neighbour));
+    std::sort(order.begin(), order.end());
+    ASSERT_GE(order.size(), 8U);
+    for (const double next : order) {
+      const std::optional<std::size_t> index = climb->ask();
+      ASSERT_TRUE(index.has_value());
+      EXPECT_EQ(expected(*index), next);
+      const std::vector<std::size_t> near = space.neighbours(start);
+      EXPECT_NE(std::find(near.begin(), near.end(), *index), near.end());
+      known.insert(*index);
+      climb->tell(*index, {3.0, 1});
+    }
+  }
+  const std::optional<std::size_t> next = climb->ask();
+  ASSERT_TRUE(next.has_value());
+  const std::vector<std::size_t> near = space.neighbours(*next);
+  EXPECT_TRUE(std::any_of(near.begin(), near.end(),
+                          [&](std::size_t index) { return known.contains(index); }));
+}
+
+TEST(Climb, WaitsForOutstandingResultsAndGoesOnFromAFasterOne) {
+  const Space space = small_space();
+  const std::unique_ptr<Strategy> climb =
+      make_climb({space, 3}, [](std::size_t index) { return static_cast<double>(index); });
+  climb->tell(17, {2.0, 1});
+  std::vector<std::size_t> asked;
+  while (const std::optional<std::size_t> index = climb->ask()) asked.push_back(*index);
+  EXPECT_EQ(asked.size(), space.neighbours(17).size());
+  climb->tell(asked.back(), {1.0, 1});
+  const std::optional<std::size_t> next = climb->ask();
+  ASSERT_TRUE(next.has_value());
+  const std::vector<std::size_t> near = space.neighbours(asked.back());
+  EXPECT_NE(std::find(near.begin(), near.end(), *next), near.end());
 }
 
 double best_of(const Space& space, const std::string& name, std::size_t evaluations,

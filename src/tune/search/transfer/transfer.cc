@@ -25,8 +25,8 @@
 // The Gaussian process of a search of few evaluations takes no features.
 //
 // Kept runs stay on trial. Once what they praise is no gain for long, the climb from the fastest
-// config and the model (model.cc) take turns with them (turns.h). This model has what the runs say
-// as features.
+// configs and the model (model.cc) take turns with them (turns.h). The climb asks first for the
+// neighbours that the surrogate expects to be fast. The model has what the runs say as features.
 #include "tune/search/model_options.h"
 #include "tune/search/strategy.h"
 #include "tune/search/transfer/candidates.h"
@@ -50,6 +50,9 @@ constexpr std::size_t kLastRefit = 80;
 // there.
 constexpr double kPilotFrom = 0.05, kPilotTo = 0.15;
 constexpr std::size_t kPilots = 200;
+// Their best is one of this share of the configs, and of at least so many.
+constexpr double kBestShare = 0.0025;
+constexpr std::size_t kLeastBest = 5;
 // Evaluations of a budget for which one slow config more is little: less than 1 %.
 constexpr double kEnough = 200;
 // Evaluations of a budget below which draws come before the pilot, and how many.
@@ -214,7 +217,7 @@ class Transfer : public Strategy {
     if (draws_first() && judged_.size() < kDrawnFirst) return one_of_the_first();
     if (!pilot_) return {pilot()};
     if (!passed(piloted_) && !forgiven()) return draw_or_wait();
-    if (!favourite_) return {favourite_ = propose()};
+    if (!favourite_) return {favourite_ = typical_best()};
     if (!passed(favoured_)) return draw_or_wait();
     if (draws())
       if (const std::optional<std::size_t> index = draw()) return {index};
@@ -297,11 +300,31 @@ class Transfer : public Strategy {
                                   order.begin() + static_cast<std::ptrdiff_t>(at(kPilotTo)) + 1);
     random_.shuffle(good);
     if (good.size() > kPilots) good.resize(kPilots);
-    std::size_t best = good.front();
+    return propose(best_surrounded(good));
+  }
+
+  // Their best, for the same reason one of the first few whose neighbours they rate best.
+  std::optional<std::size_t> typical_best() {
+    if (few_) return propose();
+    std::vector<std::size_t> order;  // by position
+    for (std::size_t at = 0; at < chosen_.indices.size(); ++at)
+      if (!seen_.contains(chosen_.indices[at])) order.push_back(at);
+    if (order.empty()) return std::nullopt;
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return std::pair(surrogate_.mean(a), a) < std::pair(surrogate_.mean(b), b);
+    });
+    const auto share = static_cast<std::size_t>(kBestShare * static_cast<double>(order.size()));
+    order.resize(std::min(order.size(), std::max(kLeastBest, share)));
+    return propose(best_surrounded(order));
+  }
+
+  // REQUIRES: not empty.
+  std::size_t best_surrounded(const std::vector<std::size_t>& candidates) const {
+    std::size_t best = candidates.front();
     double least = std::numeric_limits<double>::infinity();
-    for (const std::size_t candidate : good)
+    for (const std::size_t candidate : candidates)
       if (const double said = said_around(candidate); said < least) best = candidate, least = said;
-    return propose(best);
+    return best;
   }
 
   // The mean time of a candidate's neighbours in the runs.
@@ -431,7 +454,10 @@ class Transfer : public Strategy {
     const double handicap =
         std::floor(share_of_budget(kHandicapShare, kHandicapLow, kHandicapHigh));
     turns_ = Turns({0, handicap, handicap});
-    climb_ = make_ils(rest_request_);
+    climb_ = make_climb(rest_request_, [this](std::size_t index) {
+      const std::optional<std::size_t> at = position(index);
+      return at ? surrogate_.mean(*at) : std::numeric_limits<double>::infinity();
+    });
     rest_ = make_cold_auto(rest_request_);
     tell_rest();
   }
