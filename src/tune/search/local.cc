@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Three local searches over Hamming neighbours. `local` climbs from the best of a random sample
 // and, once a climb ends, from the next best config not climbed from yet; each restart also draws a
-// few new configs. It moves to the first neighbour that is faster. `ils` climbs as `local` does, but
-// goes on from a few random steps away from the best. make_climb() climbs as `local` does, but only
-// from reported configs, and asks first for the neighbours that are expected to be fast.
+// few new configs. It moves to the first neighbour that is faster. `ils` climbs as `local` does,
+// but goes on from a few random steps away from the best. make_climb() climbs as `local` does, but
+// only from reported configs, and asks first for the neighbours that are expected to be fast.
 #include "tune/search/ledger.h"
 #include "tune/search/strategy.h"
 

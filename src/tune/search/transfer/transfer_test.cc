@@ -234,6 +234,24 @@ TEST_F(Transfer, ATrialInWhichNothingWorksGoesOn) {
   }
 }
 
+// A config that was fast there by accident has slow neighbours.
+TEST_F(Transfer, TheirBestIsNotALonelyOne) {
+  PriorRun run = run_of(space_, 0);
+  const std::size_t lonely = run.times.back().first;
+  run.times.pop_back();
+  run.times.insert(run.times.begin(), {lonely, 9.9});
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    const auto strategy = make({run}, seed);
+    EXPECT_LT(time_of(space_, second_praised(*strategy, space_), 0), 1.2) << seed;
+  }
+}
+
+// Their best is one of the first few of theirs: of the fastest 1 % here.
+bool is_their_best(const PriorRun& run, std::size_t index) {
+  return std::any_of(run.times.begin(), run.times.begin() + 10,
+                     [&](const auto& time) { return time.first == index; });
+}
+
 // 280 ms was measured second where 1.7 ms were possible, although the first was slow already.
 TEST_F(Transfer, TheirBestIsNotAskedForAfterASlowPilot) {
   const PriorRun run = turned_round(run_of(space_, 0));
@@ -242,7 +260,7 @@ TEST_F(Transfer, TheirBestIsNotAskedForAfterASlowPilot) {
     const auto strategy = make({run}, seed);
     for (int i = 0; i < 8; ++i) {
       const std::size_t index = *strategy->ask();
-      asked += index == run.times.front().first;
+      asked += is_their_best(run, index);
       strategy->tell(index, {time_of(space_, index, 0), 1});
     }
   }
@@ -260,7 +278,7 @@ TEST_F(Transfer, ALongBudgetHasTheirBestAskedForAfterASlowPilot) {
       const auto strategy = make_transfer(request);
       for (int i = 0; i < 8; ++i) {
         const std::size_t index = *strategy->ask();
-        asked += index == run.times.front().first;
+        asked += is_their_best(run, index);
         strategy->tell(index, {time_of(space_, index, 0), 1});
       }
     }
