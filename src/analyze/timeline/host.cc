@@ -9,6 +9,8 @@
 namespace purlin::analyze {
 namespace {
 
+constexpr std::int64_t kInQueue = 50'000;  // ns from a call to its copy, on a device that works
+
 // False where it was merged into the interval before it.
 template <class Record>
 bool add(NamedIntervals& list, const Record& record) {
@@ -55,10 +57,13 @@ std::vector<bool> waits_for_own_copy(const Profile& profile) {
       continue;
     const Call& call = timeline.calls[activity.call];
     const std::string& kind = profile.copies[activity.row].kind;
-    if (call.kind == CallKind::kCopy && copy_direction(kind) == "d2h" &&
-        copy_memory(kind) != "pinned" && begin_of(call) <= begin_of(activity) &&
-        end_of(call) >= end_of(activity))
-      waits[activity.call] = true;
+    const bool covers = call.kind == CallKind::kCopy && begin_of(call) <= begin_of(activity) &&
+                        end_of(call) >= end_of(activity);
+    const bool to_host = copy_direction(kind) == "d2h" && copy_memory(kind) != "pinned";
+    // Small ones to the device are copied to a buffer first; only a wait for earlier work shows.
+    const bool queued = copy_direction(kind) == "h2d" && copy_memory(kind) == "pageable" &&
+                        begin_of(activity) - begin_of(call) >= kInQueue;
+    if (covers && (to_host || queued)) waits[activity.call] = true;
   }
   return waits;
 }

@@ -31,7 +31,8 @@ struct HostWaits {
 // the device wait (cudaStreamWaitEvent).
 bool is_host_wait(CallKind kind, std::string_view call);
 bool waits_for_device(const Timeline& timeline, const Call& call);
-// By call: memcpys to pageable memory that returned when they had ended, though "Async" by name.
+// By call: memcpys to or from pageable memory that returned when they had ended, though "Async" by
+// name.
 std::vector<bool> waits_for_own_copy(const Profile& profile);
 // An allocation that a capture cannot hold: not one in the order of a stream.
 bool allocates_outside_of_streams(const Timeline& timeline, const Call& call);

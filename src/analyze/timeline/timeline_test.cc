@@ -225,6 +225,18 @@ TEST(Timeline, ACopyToPageableMemoryBlocksThoughItsNameHasAsync) {
   }
 }
 
+// A memcpy from pageable memory behind other work does so, too, if it is too large for a buffer.
+TEST(Timeline, ACopyFromPageableMemoryMayWaitInTheQueue) {
+  for (const bool queued : {true, false}) {
+    TimelineBuilder builder;
+    builder.kernel("gemm", 10, queued ? 90'000 : 90, builder.launch(0, 10));
+    const std::int64_t at = queued ? 90'020 : 120;
+    builder.copy("h2d pageable", at, 200,
+                 builder.call(CallKind::kCopy, "cudaMemcpyAsync", 20, at + 300 - 20));
+    EXPECT_EQ(analyze_timeline(builder.sorted()).syncs, queued ? 1 : 0);
+  }
+}
+
 TEST(Timeline, WaitingForInputIsDataStarvation) {
   TimelineBuilder builder;
   builder.kernel("gemm", 0, 100, builder.launch(0, 1));
