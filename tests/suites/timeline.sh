@@ -123,7 +123,7 @@ expect_json "$tmp/ranks.json" '[d["rank"] for d in d["timeline"]["ranks"]] == [0
 expect_json "$tmp/ranks.json" '[d["last"] for d in d["timeline"]["ranks"]] == [0, 5]'
 expect_json "$tmp/ranks.json" '[d["late_ns"] for d in d["timeline"]["ranks"]] == [0, 800000]'
 expect_json "$tmp/ranks.json" 'd["timeline"]["ranks"][1]["clock_offset_ns"] == 5000000'
-expect_json "$tmp/ranks.json" 'any("clock of device 1" in limit for limit in d["timeline"]["limits"])'
+expect_json "$tmp/ranks.json" 'any("clock of rank 1 (" in limit for limit in d["timeline"]["limits"])'
 # Five times 3 ms of communication, of which kernels of the other stream cover 450 us in each 500.
 expect_json "$tmp/ranks.json" 'd["timeline"]["overlap"]["communication_ns"] == 15000000'
 expect_json "$tmp/ranks.json" 'd["timeline"]["overlap"]["compute_and_communication_ns"] == 5 * 3 * 450000'

@@ -174,7 +174,7 @@ class AdviceRenderer {
     const Unit& unit = advice_.unit;
     std::string text;
     if (unit.kind == "step") {
-      text = fmt::format("a step takes {} as recorded", short_ns(unit.recorded_ns));
+      text = fmt::format("a step takes {} as recorded{}", short_ns(unit.recorded_ns), apart(unit));
     } else if (unit.kind == "run") {
       text = fmt::format("the run takes {} as recorded", short_ns(unit.recorded_ns));
     } else {
@@ -190,6 +190,16 @@ class AdviceRenderer {
     paragraph(Style::kPlain, text, "");
     if (advice_.replay) paragraph(Style::kPlain, replay_line(*advice_.replay), "");
     if (!advice_.critical_path.empty()) paragraph(Style::kPlain, critical_line(), "");
+  }
+
+  // The report's mean step goes from the begin of a step to its end.
+  static std::string apart(const Unit& unit) {
+    constexpr double kNotable = 0.05;
+    const double between = unit.recorded_ns - unit.mean_step_ns;
+    if (unit.mean_step_ns <= 0 || std::abs(between) < kNotable * unit.mean_step_ns) return "";
+    return between > 0 ? fmt::format(" ({} in the steps, and {} between them)",
+                                     short_ns(unit.mean_step_ns), short_ns(between))
+                       : fmt::format(" ({} with the one-off gaps)", short_ns(unit.mean_step_ns));
   }
 
   static std::string replay_line(const ReplayQuality& q) {

@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <set>
 
@@ -131,6 +132,38 @@ void expect_steps(const Statements& all) {
   EXPECT_LE(shares, 1.001);
 }
 
+// The two lengths of a step agree, or the text says what makes the difference. The recorder does
+// not take the device's work.
+void expect_unit(const Statements& all) {
+  const Unit& unit = all.advice.unit;
+  const auto mean = static_cast<double>(all.report.timeline.mean_step.duration_ns);
+  if (unit.kind != "step" || mean <= 0) return;
+  if (std::abs(unit.recorded_ns - mean) > 0.06 * mean) {
+    EXPECT_TRUE(all.advice_text.find("in the steps, and") != std::string::npos ||
+                all.advice_text.find("with the one-off gaps") != std::string::npos)
+        << unit.recorded_ns << " is no step of " << mean;
+  }
+  if (all.report.coverage.step_ns <= 0 && unit.devices < 2) {
+    EXPECT_GE(unit.baseline_ns.mid, 0.98 * unit.busy_ns);
+  }
+}
+
+// Gaps that come again are none of one time only.
+void expect_one_off(const TimelineAnalysis& timeline) {
+  for (const Gap& gap : timeline.gaps) {
+    if (!gap.one_off) continue;
+    const auto alike =
+        std::count_if(timeline.gaps.begin(), timeline.gaps.end(), [&](const Gap& other) {
+          return other.device == gap.device && other.duration_ns >= gap.duration_ns;
+        });
+    const auto again =
+        std::count_if(timeline.gaps.begin(), timeline.gaps.end(), [&](const Gap& other) {
+          return other.device == gap.device && other.duration_ns >= gap.duration_ns / 2;
+        });
+    EXPECT_TRUE(alike < 3 && again < 3) << alike << " gaps of " << gap.duration_ns << " ns";
+  }
+}
+
 void expect_sums(const TimelineAnalysis& timeline) {
   std::set<int> seen;
   for (const DeviceTime& device : timeline.devices) {
@@ -138,7 +171,7 @@ void expect_sums(const TimelineAnalysis& timeline) {
     std::int64_t idle = 0;
     for (const std::int64_t ns : device.idle_ns) idle += ns;
     EXPECT_EQ(idle, device.idle_total_ns());
-    EXPECT_EQ(device.window_ns, device.span_ns + device.one_off_ns);
+    EXPECT_EQ(device.window_ns, device.span_ns + device.one_off_ns + device.other_work_ns);
     EXPECT_GE(device.one_off_ns, 0);
     EXPECT_LE(device.busy_ns, device.span_ns);
   }
@@ -157,6 +190,8 @@ void expect_no_contradiction(const Statements& all) {
   expect_headline(all);
   expect_plan(advice);
   expect_steps(all);
+  expect_unit(all);
+  expect_one_off(all.report.timeline);
   // Advice and its absence.
   EXPECT_EQ(advice.interventions.empty(), !advice.nothing.empty());
   if (advice.nothing.find("does not idle") != std::string::npos) {
@@ -242,12 +277,31 @@ Profile random_loop(Random& random) {
                      pause_ns = below(3) == 0 ? below(200'000) : 0;
   const std::int64_t steps = 4 + below(30);
   const bool marked = below(2) == 0, waits = below(3) != 0, known = below(3) != 0;
+  // The input comes late each so many steps; other work lies between some steps; a result is read
+  // by a memcpy to pageable memory.
+  const std::int64_t stall_each = below(3) == 0 ? 2 + below(5) : 0,
+                     stall_ns = 100'000 + below(2'000'000);
+  const std::int64_t other_each = below(4) == 0 ? 3 + below(5) : 0;
+  const bool reads = below(3) == 0;
   for (int rank = 0; rank < ranks; ++rank) {
     const auto process = static_cast<std::uint32_t>(rank);
     std::int64_t host = 1'000'000 + below(5'000'000), device = host;
     builder.copy("h2d", below(500'000), 400'000, kNone, 7, rank).process = process;
     for (std::int64_t step = 0; step < steps; ++step) {
+      if (other_each > 0 && step % other_each == 1)
+        for (std::int64_t i = 0; i < launches; ++i, host += host_ns) {
+          device = std::max(device, host + 3'000);
+          const std::uint32_t call =
+              known ? builder.call(CallKind::kLaunch, kQueuedCall, host, 0, kNone, process) : kNone;
+          builder.kernel(fmt::format("eval_{}", i % 3), device, kernel_ns, call, 7, rank).process =
+              process;
+          device += kernel_ns;
+        }
       const std::int64_t begin = host;
+      if (stall_each > 0 && step % stall_each == 0) {
+        builder.range(RangeKind::kDataLoader, "enumerate(DataLoader)", host, stall_ns, process);
+        host += stall_ns;
+      }
       for (std::int64_t i = 0; i < launches; ++i, host += host_ns) {
         device = std::max(device, host + 3'000);
         const std::uint32_t call =
@@ -258,6 +312,14 @@ Profile random_loop(Random& random) {
                     kernel_ns, call, 7, rank)
             .process = process;
         device += kernel_ns;
+      }
+      if (reads) {
+        device = std::max(device, host + 3'000) + 1'000;
+        const std::int64_t end = device + 2'000;
+        const std::uint32_t call =
+            builder.call(CallKind::kCopy, "cudaMemcpyAsync", host, end - host, 5, process);
+        builder.copy("d2h pageable", device - 1'000, 1'000, call, 7, rank).process = process;
+        host = end;
       }
       if (waits) {
         const std::int64_t end = std::max(host + 1'000, device + 2'000);

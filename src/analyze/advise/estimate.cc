@@ -23,6 +23,12 @@ double count_in(const std::vector<Record>& records, std::int64_t begin, std::int
   return static_cast<double>(last - first);
 }
 
+bool is_in_parts(const DeviceTime& device, std::int64_t at) {
+  const auto after = std::partition_point(device.parts.begin(), device.parts.end(),
+                                          [at](const auto& part) { return part.second <= at; });
+  return after != device.parts.end() && after->first <= at;
+}
+
 }  // namespace
 
 RecorderOverhead recorder_overhead(const std::string& source) {
@@ -45,6 +51,7 @@ Unit unit_of(const Profile& profile, const TimelineAnalysis& timeline) {
   unit.kind = timeline.steps.empty() ? "run" : "step";
   unit.count = timeline.steps.empty() ? 1 : static_cast<double>(timeline.steps.size());
   unit.devices = static_cast<double>(timeline.devices.size());
+  unit.mean_step_ns = static_cast<double>(timeline.mean_step.duration_ns);
   const double share = 1 / (unit.count * unit.devices);
   const RecorderOverhead cost = recorder_overhead(profile.source);
   double in_window = 0, in_all = 0;
@@ -53,9 +60,11 @@ Unit unit_of(const Profile& profile, const TimelineAnalysis& timeline) {
     unit.busy_ns += share * static_cast<double>(device.busy_ns);
     unit.profiler_ns += share * idle_of(device, IdleCause::kProfiler);
     unit.host_ns += share * idle_of(device, IdleCause::kHostLaunch);
-    const std::int64_t end = device.begin_ns + device.window_ns;
-    const double calls = count_in(profile.timeline.calls, device.begin_ns, end);
-    const double ops = count_in(profile.timeline.ops, device.begin_ns, end);
+    double calls = 0, ops = 0;
+    for (const auto& [begin, end] : device.parts) {
+      calls += count_in(profile.timeline.calls, begin, end);
+      ops += count_in(profile.timeline.ops, begin, end);
+    }
     // Of all devices' hosts together; each device waits for its own.
     unit.recorder_ns = unit.recorder_ns +
                        (cost.call * calls + cost.op * ops) * (share / std::max(1.0, unit.devices));
@@ -78,8 +87,7 @@ Unit unit_of(const Profile& profile, const TimelineAnalysis& timeline) {
     const auto length = static_cast<double>(std::max<std::int64_t>(0, activity.duration_ns));
     in_all += length;
     for (const DeviceTime& device : timeline.devices)
-      if (device.device == activity.device && activity.start_ns >= device.begin_ns &&
-          activity.start_ns < device.begin_ns + device.window_ns)
+      if (device.device == activity.device && is_in_parts(device, activity.start_ns))
         in_window += length;
   }
   // The timeline may hold a part of what the sketches hold.

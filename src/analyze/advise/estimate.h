@@ -27,10 +27,11 @@ RecorderOverhead recorder_overhead(const std::string& source);
 // What savings are of: a step where the timeline has steps, else the recording, else the kernels'
 // time alone.
 struct Unit {
-  std::string kind;        // "step", "run", "kernel_time"
-  double count = 1;        // number in the profile
-  double devices = 1;      // the figures are their mean
-  double recorded_ns = 0;  // one unit, as recorded
+  std::string kind;         // "step", "run", "kernel_time"
+  double count = 1;         // number in the profile
+  double devices = 1;       // the figures are their mean
+  double recorded_ns = 0;   // one unit, as recorded
+  double mean_step_ns = 0;  // a step from its begin to its end, TimelineAnalysis::mean_step
 
   double profiler_ns = 0;  // of that: idle while the recording tool worked
   double host_ns = 0;      // of that: idle because the host launched late

@@ -6,21 +6,30 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace purlin::analyze {
 
 namespace {
+
+constexpr double kSameStep = 0.1;
 
 double known_step(const Profile& profile, const Unit& unit) {
   return unit.kind == "step" ? profile.coverage.step_ns : 0;
 }
 
 // The unit without the recorder, as the replay has it.
-void take_baseline(const ReplayQuality& replay, Unit& unit) {
+void take_baseline(const ReplayQuality& replay, double known_ns, Unit& unit) {
   const double base = unit.recorded_ns - unit.profiler_ns;
-  // A run without steps is replayed with its one-off gaps, which are not in the unit.
-  const double scale = unit.kind == "step" ? 1 : base / replay.recorded_ns;
+  // What is replayed may have less than the unit, such as an evaluation between the steps, or more:
+  // a run without steps has its one-off gaps.
+  const double part = base / replay.recorded_ns;
+  const double scale = unit.kind == "step" && std::abs(part - 1) < kSameStep ? 1 : part;
   unit.baseline_ns = replay.baseline_ns * scale;
+  // Without the recorder the device still does its work.
+  if (known_ns <= 0)
+    for (double* end : {&unit.baseline_ns.low, &unit.baseline_ns.mid, &unit.baseline_ns.high})
+      *end = std::max(*end, std::min(unit.busy_ns, base));
   const auto cost = [&](double baseline) { return std::max(0.0, base - baseline); };
   unit.recorder_ns = {cost(unit.baseline_ns.high), cost(unit.baseline_ns.mid),
                       cost(unit.baseline_ns.low)};
@@ -45,7 +54,7 @@ Facts gather(const Profile& profile, const TimelineAnalysis& timeline,
       std::make_shared<const Replayer>(profile, timeline, known_step(profile, facts.unit));
   if (facts.unit.kind != "kernel_time" && replayer->usable()) {
     facts.replayer = replayer;
-    take_baseline(replayer->quality(), facts.unit);
+    take_baseline(replayer->quality(), known_step(profile, facts.unit), facts.unit);
   }
   const double all = facts.unit.recorded_ns;
   facts.max_by_kernels = {all, all, all};

@@ -26,12 +26,13 @@ constexpr double kDrainingWave = 1'500;  // ns, of a wave of blocks: it starts a
 constexpr double kHalfOfWarps = 0.5;     // of the slots
 constexpr std::uint64_t kLanes = 32, kTwoWarps = 64;
 
-// Of the program or an own library: no op of a framework launched it, no compiler of one
-// wrote it.
+// Of the program or an own library: no op of a framework launched it, no compiler of one wrote it,
+// and it is no graph that was recorded as a whole.
 bool is_launched_by_program(const KernelStat& kernel) {
   return is_of_program(kernel) && kernel.op.find("aten::") == std::string::npos &&
          kernel.name.op_class != "communication" && kernel.name.op_class != "optimizer" &&
-         !starts_with(kernel.name.full, "triton_");
+         !starts_with(kernel.name.full, "triton_") &&
+         !starts_with(kernel.name.full, "(CUDA graph ");
 }
 
 // Whether a change is listed that says what a good part of this kernel's time could become.
@@ -78,7 +79,7 @@ class LaunchNotes {
     const auto blocks = static_cast<double>(kernel_.launch.blocks());
     std::string grid = fmt::format("{:.0f} blocks of {} threads", blocks, threads_);
     if (waves_ > 0) grid += fmt::format(", {:.3g} waves", waves_);
-    out.push_back({"grid", grid, "launch"});
+    if (blocks > 0 && threads_ > 0) out.push_back({"grid", grid, "launch"});
     out.push_back({"a launch",
                    short_ns(kernel_.duration.mean_ns()) +
                        (waves_ >= 1 ? fmt::format(", {} a wave of blocks",

@@ -32,6 +32,26 @@ TEST(WhatIf, AStatedCutOfTheDataStandsNextToTuning) {
   EXPECT_NE(cut.text.find("restructure first"), std::string::npos) << cut.text;
 }
 
+// Without the host's calls the gain by a faster host is not known.
+TEST(WhatIf, NothingIsSaidOfAHostThatWasNotRecorded) {
+  const auto says_host = [](bool recorded) {
+    Program program;
+    program.steps(12, [](Program& step) {
+      step.late_kernel(functor("Exp", "n=16777216,inputs=1"), 50'000, 40'000);
+    });
+    Profile profile = program.profile();
+    if (!recorded) {
+      profile.timeline.calls.clear();
+      for (Activity& activity : profile.timeline.activities) activity.call = kNone;
+    }
+    const Advice advice = advise(profile, analyze_timeline(profile));
+    return std::any_of(advice.what_if.begin(), advice.what_if.end(),
+                       [](const WhatIf& one) { return one.resource == "host"; });
+  };
+  EXPECT_TRUE(says_host(true));
+  EXPECT_FALSE(says_host(false));
+}
+
 TEST(WhatIf, ALaunchBeyondTheLimitsIsAnAlert) {
   KernelRow row = functor("Exp", "n=16777216,inputs=1");
   row.launch.block = {2048, 1, 1};

@@ -12,6 +12,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace purlin::analyze {
 namespace {
@@ -30,15 +31,16 @@ struct RowPart {
 };
 
 const Interval* window_for(const std::vector<DeviceWindow>& windows, const Activity& activity) {
+  const std::int64_t begin = begin_of(activity);
   for (const DeviceWindow& candidate : windows)
-    if (candidate.device == activity.device) return &candidate.window;
+    if (candidate.device == activity.device && begin >= candidate.window.begin &&
+        begin < candidate.window.end)
+      return &candidate.window;
   return nullptr;
 }
 
 bool inside(const std::vector<DeviceWindow>& windows, const Activity& activity) {
-  const Interval* window = window_for(windows, activity);
-  const std::int64_t begin = begin_of(activity);
-  return window != nullptr && begin >= window->begin && begin < window->end;
+  return window_for(windows, activity) != nullptr;
 }
 
 // Rows keep their exact sketch where all of their work is inside; rows without work go.
@@ -102,17 +104,40 @@ class Slicer {
     });
   }
 
-  // Of each process: from the first call that launched work of the window to the window's end.
+  // Of each process: from the first call that launched work of a window to the window's end.
   void find_host_windows() {
+    std::map<std::pair<std::uint32_t, const Interval*>, Interval> found;
     for (const Activity& activity : from_.activities) {
-      if (!inside(windows_, activity)) continue;
       const Interval* window = window_for(windows_, activity);
-      Interval& host = host_.try_emplace(activity.process, *window).first->second;
-      host.begin = std::min(host.begin, window->begin);
-      host.end = std::max(host.end, window->end);
+      if (window == nullptr) continue;
+      Interval& host = found.try_emplace({activity.process, window}, *window).first->second;
       if (activity.call < from_.calls.size())
         host.begin = std::min(host.begin, begin_of(from_.calls[activity.call]));
     }
+    for (const auto& [key, host] : found) host_[key.first].push_back(host);
+    for (auto& [process, hosts] : host_) join(hosts);
+  }
+  // In order, disjoint.
+  static void join(std::vector<Interval>& all) {
+    std::sort(all.begin(), all.end(),
+              [](const Interval& a, const Interval& b) { return a.begin < b.begin; });
+    std::vector<Interval> out;
+    for (const Interval& one : all) {
+      if (out.empty() || one.begin > out.back().end)
+        out.push_back(one);
+      else
+        out.back().end = std::max(out.back().end, one.end);
+    }
+    all = std::move(out);
+  }
+  template <class Record>
+  bool touches_host(const Record& record) const {
+    const auto host = host_.find(record.process);
+    if (host == host_.end()) return false;
+    const auto after = std::partition_point(
+        host->second.begin(), host->second.end(),
+        [&](const Interval& interval) { return interval.end < begin_of(record); });
+    return after != host->second.end() && after->begin <= end_of(record);
   }
 
   // Copies the records of the windows and returns for each record its place, or kNone.
@@ -121,10 +146,7 @@ class Slicer {
     std::vector<std::uint32_t> places(from.size(), kNone);
     to.clear();
     for (std::size_t i = 0; i < from.size(); ++i) {
-      const auto host = host_.find(from[i].process);
-      if (host == host_.end() || end_of(from[i]) < host->second.begin ||
-          begin_of(from[i]) > host->second.end)
-        continue;
+      if (!touches_host(from[i])) continue;
       places[i] = static_cast<std::uint32_t>(to.size());
       to.push_back(from[i]);
     }
@@ -165,8 +187,8 @@ class Slicer {
   const Timeline& from_;
   const std::vector<DeviceWindow>& windows_;
   Profile out_;
-  std::set<std::string> launched_;          // names of all kernels
-  std::map<std::uint32_t, Interval> host_;  // by process
+  std::set<std::string> launched_;                       // names of all kernels
+  std::map<std::uint32_t, std::vector<Interval>> host_;  // by process
   std::vector<std::uint32_t> kernel_places_, copy_places_, call_places_;
 };
 
@@ -189,7 +211,7 @@ KernelTotals totals_of(const Timeline& timeline, const std::vector<DeviceWindow>
 std::vector<DeviceWindow> windows_of(const TimelineAnalysis& analysis) {
   std::vector<DeviceWindow> windows;
   for (const DeviceTime& device : analysis.devices)
-    windows.push_back({device.device, {device.begin_ns, device.begin_ns + device.window_ns}});
+    for (const auto& [begin, end] : device.parts) windows.push_back({device.device, {begin, end}});
   return windows;
 }
 

@@ -19,7 +19,8 @@ struct DeviceWindow {
   Interval window;
 };
 
-// The work that begins inside of its device's window; devices without a window keep nothing. Rows
+// The work that begins inside of a window of its device, which has one or several in order; devices
+// without a window keep nothing. Rows
 // have the durations of that work; their other facts (counters, first and last time) are those of
 // the whole run, as the host's waits are. Stall samples of kernels without work there are left out.
 // Host records that touch the window or launched the work are in it. The profile must be sorted

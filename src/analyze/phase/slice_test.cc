@@ -46,6 +46,29 @@ double launches_of(const Profile& profile) {
   return sum;
 }
 
+TEST(SelectPhase, AnEvaluationBetweenTheStepsIsCutOut) {
+  TimelineBuilder builder;
+  std::int64_t at = 0;
+  for (int step = 0; step < 10; ++step) {
+    if (step == 5)
+      for (int k = 0; k < 20; ++k, at += 1'000)
+        builder.kernel("eval", at + 100, 900, builder.launch(at + 10, 50));
+    builder.range(RangeKind::kStep, "ProfilerStep#" + std::to_string(step), at, 5'000);
+    for (int k = 0; k < 4; ++k)
+      builder.kernel("gemm", at + 100 + k * 1'100, 1'000, builder.launch(at + 10 + k * 100, 50));
+    at += 5'000;
+  }
+  Profile profile = with_rows(builder);
+  const Result<TimelineAnalysis> analysis = select_phase(profile, PhaseChoice::kSteadyState);
+  ASSERT_TRUE(analysis.is_ok());
+  EXPECT_TRUE(analysis->rows_of_phase);
+  EXPECT_EQ(analysis->launches_outside, 20);
+  ASSERT_EQ(profile.kernels.size(), 1u);
+  EXPECT_EQ(launches_of(profile), 40);
+  EXPECT_EQ(profile.timeline.activities.size(), 40u);
+  EXPECT_EQ(profile.timeline.calls.size(), 40u) << "of the host's records, too";
+}
+
 TEST(SelectPhase, RowsAreOfTheSteadyState) {
   TimelineBuilder builder = with_start_up(30);
   Profile profile = with_rows(builder);

@@ -51,7 +51,7 @@ std::vector<Interval> between_marks(const Timeline& timeline, std::uint32_t proc
 // Loading input is work outside of what a recorder of ops and calls slows.
 Change slower_loading(const Profile& profile, double factor) {
   Change out;
-  const HostFacts host(profile.timeline);
+  const HostFacts host(profile);
   for (std::uint32_t process = 0; process < profile.processes.size(); ++process) {
     edit::ScaleHost edit{{factor, factor, factor}, {}, process};
     for (const NamedInterval& one : host.process(process).loading)
@@ -72,7 +72,7 @@ bool drops_launches(const Change& change) {
 // The recording tool's own work between the calls goes in every scenario.
 Change without_profiler(const Profile& profile) {
   Change out;
-  const HostFacts host(profile.timeline);
+  const HostFacts host(profile);
   for (std::uint32_t process = 0; process < profile.processes.size(); ++process) {
     edit::ScaleHost edit{{0, 0, 0}, {}, process};
     for (const NamedInterval& one : host.process(process).profiler)

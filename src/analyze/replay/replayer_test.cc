@@ -125,6 +125,24 @@ TEST(Replay, TheTimeBetweenTwoTracesIsInNoWindow) {
   EXPECT_LT(window.time.length(), 2 * whole);
 }
 
+// One long step happened once; three of them are what the program does.
+TEST(Replay, StepsThatAreLongAgainAndAgainAreInTheWindow) {
+  const auto steps_of = [](int long_ones) {
+    TimelineBuilder builder;
+    std::int64_t at = 0;
+    for (int i = 0; i < 16; ++i) {
+      const std::int64_t length = i % 4 == 2 && i / 4 < long_ones ? 50'000 : 10'000;
+      builder.range(RangeKind::kStep, "ProfilerStep#" + std::to_string(i), at, length);
+      builder.kernel("gemm", at + length - 5'000, 4'000, builder.launch(at + length - 7'000, 500));
+      at += length;
+    }
+    const Profile& profile = builder.sorted();
+    return choose_window(profile, analyze_timeline(profile)).steps;
+  };
+  EXPECT_EQ(steps_of(4), 15);
+  EXPECT_LT(steps_of(2), 15);
+}
+
 TEST(Replay, NoChangeSavesNothing) {
   const Profile profile = machine_program(kDeviceBound);
   const Replayer replayer = replayer_of(profile);

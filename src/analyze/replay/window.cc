@@ -10,6 +10,7 @@ namespace {
 constexpr std::size_t kMinReplaySteps = 10;
 constexpr std::size_t kEnoughEvents = 50'000;  // with enough steps, more make it slower only
 constexpr double kOutlier = 2;                 // of the median: something happened once
+constexpr std::ptrdiff_t kUsualOutliers = 3;   // outliers that happen again and again
 
 std::size_t events_in(const Timeline& timeline, Interval window) {
   const auto inside = [&](const auto& records) {
@@ -77,7 +78,9 @@ ReplayWindow choose_window(const Profile& profile, const TimelineAnalysis& timel
   std::sort(lengths.begin(), lengths.end());
   const double median = quantile(lengths, 0.5);
   auto [from, to] = even_run(steps, first, median);
-  if (to - from < 2) from = first, to = steps.size();
+  const auto outliers = std::count_if(lengths.begin(), lengths.end(),
+                                      [&](double ns) { return ns > kOutlier * median; });
+  if (to - from < 2 || outliers >= kUsualOutliers) from = first, to = steps.size();
   const std::size_t events = events_in(profile.timeline, span_of(steps, from, to));
   const std::size_t enough =
       std::max(kMinReplaySteps, (to - from) * kEnoughEvents / std::max<std::size_t>(1, events));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of a timeline that is replayed: successive steps of the steady state, the first left
-// out; without steps, all of it. Pure functions.
+// out; without steps, all of it. One or two long steps are left out; three are the program's usual
+// work. Pure functions.
 #pragma once
 
 #include "analyze/timeline/intervals.h"

@@ -149,7 +149,7 @@ inline TimelineAnalysis sample_timeline() {
   timeline.steps_from = "ranges";
   timeline.mean_step = timeline.steps[0];
   timeline.mean_step.name = "mean of 2 steps";
-  timeline.gaps = {{0, 120'000'000, 66'000'000, IdleCause::kDataStarvation, "_Z5saxpyifPKfPf",
+  timeline.gaps = {{0, 120'000'000, 66'000'000, IdleCause::kDataStarvation, "saxpy",
                     "nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_TNT",
                     "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__ 65.9 ms"},
                    {0, 20'000'000, 3'000'000, IdleCause::kSynchronization, "saxpy", "saxpy",
@@ -161,7 +161,7 @@ inline TimelineAnalysis sample_timeline() {
   timeline.launches = {1270, 4'100, 12'000, 130'000, 1000, 2'499'500};
   timeline.sequences.resize(1);
   RepeatedSequence& sequence = timeline.sequences[0];
-  sequence.kernels = {"_Z5saxpyifPKfPf", "copy"};
+  sequence.kernels = {"saxpy", "copy"};
   sequence.length = 31;
   sequence.repeats = 12;
   sequence.total_ns = 45'000'000;

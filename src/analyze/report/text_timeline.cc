@@ -6,7 +6,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
+#include <string>
+#include <vector>
 
 namespace purlin::analyze {
 namespace {
@@ -114,10 +117,17 @@ class TimelineRenderer {
     out_ += text + "\n";
     idle(time);
     if (time.one_off_gaps > 0)
-      line("left out", fmt::format("{} of {} in all: much longer than the others, and not in each "
-                                   "step",
+      line("left out", fmt::format("{} of {} in all: much longer than the others, and rare. The "
+                                   "shares are of the other {}",
                                    counted(time.one_off_gaps, "one-off gap"),
-                                   short_ns(static_cast<double>(time.one_off_ns))));
+                                   short_ns(static_cast<double>(time.one_off_ns)),
+                                   short_ns(static_cast<double>(time.span_ns))));
+    if (time.other_works > 0)
+      line("left out", fmt::format("{} of other work between two steps, {} in all, such as an "
+                                   "evaluation. The shares are of the other {}",
+                                   counted(time.other_works, "stretch"),
+                                   short_ns(static_cast<double>(time.other_work_ns)),
+                                   short_ns(static_cast<double>(time.span_ns))));
     overlap(time);
   }
 
@@ -249,13 +259,40 @@ class TimelineRenderer {
                            "of the program shows its steps",
                            counted(timeline_.guessed_launches, "launch"),
                            percent(timeline_.guessed_share)));
-    const auto [shortest, longest] = std::minmax_element(
-        timeline_.steps.begin(), timeline_.steps.end(),
-        [](const StepTime& a, const StepTime& b) { return a.duration_ns < b.duration_ns; });
-    if (timeline_.steps.size() > 1)
-      line("", fmt::format("{} recorded, {} to {}", counted(timeline_.steps.size(), "step"),
-                           short_ns(static_cast<double>(shortest->duration_ns)),
-                           short_ns(static_cast<double>(longest->duration_ns))));
+    step_ranges();
+    std::vector<std::int64_t> lengths;
+    for (const StepTime& step : timeline_.steps) lengths.push_back(step.duration_ns);
+    std::sort(lengths.begin(), lengths.end());
+    const std::int64_t median = lengths[lengths.size() / 2];
+    constexpr double kSkewed = 0.1;
+    const bool skewed = std::abs(share_of(mean.duration_ns - median, median)) > kSkewed;
+    if (lengths.size() > 1)
+      line("",
+           fmt::format(
+               "{} of {} to {}{}", counted(lengths.size(), "step"),
+               short_ns(static_cast<double>(lengths.front())),
+               short_ns(static_cast<double>(lengths.back())),
+               skewed ? fmt::format(", median {}", short_ns(static_cast<double>(median))) : ""));
+  }
+
+  // Which ranges the steps are, and how much lies between them.
+  void step_ranges() {
+    const StepTime& first = timeline_.steps.front();
+    const std::string name = clean(elide_middle(first.name, 60));
+    if (timeline_.steps_from == "user ranges")
+      line("", fmt::format("a step is a range of the program, such as {}", name));
+    if (timeline_.steps_from == "marks")
+      line("", fmt::format("a step goes from the end of one {} to the end of a later one", name));
+    std::int64_t in_steps = 0;
+    for (const StepTime& step : timeline_.steps) in_steps += step.duration_ns;
+    in_steps += timeline_.devices.front().other_work_ns;
+    const StepTime& last = timeline_.steps.back();
+    const std::int64_t all = last.start_ns + last.duration_ns - first.start_ns;
+    constexpr double kNotable = 0.05;
+    if (share_of(all - in_steps, all) > kNotable)
+      line("", fmt::format("{} of these {} are between the steps, in none of them",
+                           short_ns(static_cast<double>(all - in_steps)),
+                           short_ns(static_cast<double>(all))));
   }
 
   void launches_and_queues() {
@@ -298,8 +335,7 @@ class TimelineRenderer {
           sequence.stream, short_ns(static_cast<double>(sequence.total_ns)),
           short_ns(static_cast<double>(sequence.busy_ns)));
       if (!sequence.kernels.empty())
-        text +=
-            ", from " + elide_middle(clean(describe_kernel(sequence.kernels.front()).brief), 40);
+        text += ", from " + elide_middle(clean(sequence.kernels.front()), 40);
       if (!sequence.hindrance.empty()) text += "; hindered by: " + clean(sequence.hindrance);
       line(i == 0 ? "repeats" : "", text);
     }
@@ -311,8 +347,7 @@ class TimelineRenderer {
       const Gap& gap = timeline_.gaps[i];
       std::string text = short_ns(static_cast<double>(gap.duration_ns));
       if (timeline_.devices.size() > 1) text += " on " + device_name(gap.device);
-      if (!gap.before.empty())
-        text += " after " + elide_middle(clean(describe_kernel(gap.before).brief), 40);
+      if (!gap.before.empty()) text += " after " + elide_middle(clean(gap.before), 40);
       if (gap.one_off) text += ", one-off";
       text += ": " + (gap.cause == IdleCause::kOther ? "no cause found"
                                                      : spaced_words(to_text(gap.cause)));

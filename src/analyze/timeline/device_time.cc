@@ -2,6 +2,8 @@
 #include "analyze/timeline/device_time.h"
 
 #include "analyze/timeline/idle.h"
+#include "analyze/timeline/phases.h"
+#include "base/text.h"
 
 #include <map>
 #include <set>
@@ -120,6 +122,15 @@ IdleInterval idle_interval(Interval gap, const IdleAttribution::Causes& causes, 
 
 }  // namespace
 
+std::string device_label(const Profile& profile, int device, int rank) {
+  const std::vector<DeviceInfo>& devices = profile.environment.devices;
+  const auto index = static_cast<std::size_t>(device);
+  const std::string name = device >= 0 && index < devices.size() && !devices[index].id.empty()
+                               ? devices[index].id
+                               : fmt::format("device {}", device);
+  return rank >= 0 ? fmt::format("rank {} ({})", rank, name) : name;
+}
+
 std::uint32_t main_process(const Timeline& timeline, const DeviceWork& work) {
   std::unordered_map<std::uint32_t, std::size_t> counts;
   std::uint32_t most = 0;
@@ -137,8 +148,9 @@ std::uint32_t main_process(const Timeline& timeline, const DeviceWork& work) {
 
 DeviceTime measure_device(const Profile& profile, const DeviceWork& work,
                           const std::vector<bool>& communication, const HostFacts& host,
-                          Interval window, const std::vector<Interval>& one_off,
-                          std::vector<Gap>& gaps, std::vector<IdleInterval>& all_idle,
+                          Interval window, const std::vector<Interval>& others,
+                          const std::vector<Interval>& one_off, std::vector<Gap>& gaps,
+                          std::vector<IdleInterval>& all_idle,
                           TimelineAnalysis::Overview& overview) {
   const Timeline& timeline = profile.timeline;
   DeviceTime out;
@@ -156,7 +168,7 @@ DeviceTime measure_device(const Profile& profile, const DeviceWork& work,
   LongestGaps longest;
   OverviewBuckets buckets(overview, window);
   std::array<std::int64_t, kMasks> time = {};  // by what was under way
-  sweep_device(timeline, work, communication, window, [&](const Segment& segment) {
+  const auto look_at = [&](const Segment& segment) {
     time[segment.mask] += segment.interval.length();
     buckets.add(segment.interval, segment.mask);
     if (segment.mask != 0) return;
@@ -173,8 +185,18 @@ DeviceTime measure_device(const Profile& profile, const DeviceWork& work,
     }
     longest.add(segment, causes, left_out);
     all_idle.push_back(idle_interval(segment.interval, causes, work.device));
-  });
-  out.span_ns = out.window_ns - out.one_off_ns;
+  };
+  for (const Interval& other : others) {
+    sweep_device(timeline, work, communication, other,
+                 [&](const Segment& segment) { buckets.add(segment.interval, segment.mask); });
+    out.other_work_ns += other.length();
+    ++out.other_works;
+  }
+  for (const Interval& part : parts_of(window, others)) {
+    sweep_device(timeline, work, communication, part, look_at);
+    out.parts.emplace_back(part.begin, part.end);
+  }
+  out.span_ns = out.window_ns - out.one_off_ns - out.other_work_ns;
   buckets.finish();
   longest.describe(idle, work.device, gaps);
 

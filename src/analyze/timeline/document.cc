@@ -23,6 +23,8 @@ void add_device(Json& out, const DeviceTime& time) {
   out.set("span_ns", time.span_ns);
   out.set("one_off_ns", time.one_off_ns);
   out.set("one_off_gaps", time.one_off_gaps);
+  out.set("other_work_ns", time.other_work_ns);
+  out.set("other_works", time.other_works);
   out.set("busy_ns", time.busy_ns);
   out.set("idle_ns", time.idle_total_ns());
   out.set("busy_share", share(time.busy_ns, time.span_ns));

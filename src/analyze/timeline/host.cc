@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyze/timeline/host.h"
 
+#include "model/profile/copy_kind.h"
+
 #include <algorithm>
 #include <string_view>
 
 namespace purlin::analyze {
 namespace {
+
+constexpr std::int64_t kInQueue = 50'000;  // ns from a call to its copy, on a device that works
 
 // False where it was merged into the interval before it.
 template <class Record>
@@ -39,6 +43,31 @@ bool waits_for_device(const Timeline& timeline, const Call& call) {
                                      : std::string_view());
 }
 
+bool is_migration(const Profile& profile, const Activity& activity) {
+  return activity.kind == ActivityKind::kCopy && activity.row < profile.copies.size() &&
+         copy_direction(profile.copies[activity.row].kind) == "migration";
+}
+
+std::vector<bool> waits_for_own_copy(const Profile& profile) {
+  const Timeline& timeline = profile.timeline;
+  std::vector<bool> waits(timeline.calls.size());
+  for (const Activity& activity : timeline.activities) {
+    if (activity.kind != ActivityKind::kCopy || activity.call >= waits.size() ||
+        activity.row >= profile.copies.size())
+      continue;
+    const Call& call = timeline.calls[activity.call];
+    const std::string& kind = profile.copies[activity.row].kind;
+    const bool covers = call.kind == CallKind::kCopy && begin_of(call) <= begin_of(activity) &&
+                        end_of(call) >= end_of(activity);
+    const bool to_host = copy_direction(kind) == "d2h" && copy_memory(kind) != "pinned";
+    // Small ones to the device are copied to a buffer first; only a wait for earlier work shows.
+    const bool queued = copy_direction(kind) == "h2d" && copy_memory(kind) == "pageable" &&
+                        begin_of(activity) - begin_of(call) >= kInQueue;
+    if (covers && (to_host || queued)) waits[activity.call] = true;
+  }
+  return waits;
+}
+
 bool allocates_outside_of_streams(const Timeline& timeline, const Call& call) {
   if (call.kind != CallKind::kAllocation) return false;
   const std::string_view name =
@@ -64,12 +93,17 @@ bool knows_waits(const Timeline& timeline) {
   });
 }
 
-HostFacts::HostFacts(const Timeline& timeline) {
+HostFacts::HostFacts(const Profile& profile) {
+  const Timeline& timeline = profile.timeline;
+  const std::vector<bool> for_copies = waits_for_own_copy(profile);
   // The same for each name of a kind: asked once.
   std::vector<signed char> waits(timeline.names.size() * 2, -1);
-  for (const Call& call : timeline.calls) {
+  for (std::size_t i = 0; i < timeline.calls.size(); ++i) {
+    const Call& call = timeline.calls[i];
     if (call.kind != CallKind::kSync && call.kind != CallKind::kCopy) continue;
-    if (call.name < timeline.names.size()) {
+    if (for_copies[i]) {
+      // By its record.
+    } else if (call.name < timeline.names.size()) {
       signed char& known = waits[call.name * 2 + (call.kind == CallKind::kSync ? 1 : 0)];
       if (known < 0) known = waits_for_device(timeline, call) ? 1 : 0;
       if (known == 0) continue;

@@ -31,8 +31,13 @@ struct HostWaits {
 // the device wait (cudaStreamWaitEvent).
 bool is_host_wait(CallKind kind, std::string_view call);
 bool waits_for_device(const Timeline& timeline, const Call& call);
+// By call: memcpys to or from pageable memory that returned when they had ended, though "Async" by
+// name.
+std::vector<bool> waits_for_own_copy(const Profile& profile);
 // An allocation that a capture cannot hold: not one in the order of a stream.
 bool allocates_outside_of_streams(const Timeline& timeline, const Call& call);
+// Of unified memory: no call of the program launched it.
+bool is_migration(const Profile& profile, const Activity& activity);
 // By its record, or because a graph's launch launched it.
 inline bool is_graph_node(const Timeline& timeline, const Activity& activity) {
   return activity.graph != 0 || (activity.call < timeline.calls.size() &&
@@ -46,7 +51,7 @@ bool knows_waits(const Timeline& timeline);
 
 class HostFacts {
  public:
-  explicit HostFacts(const Timeline& timeline);
+  explicit HostFacts(const Profile& profile);
   const HostWaits& thread(std::uint32_t process, std::uint32_t thread) const;
   const HostWaits& process(std::uint32_t process) const;
   // When no process was being recorded: between recordings that were merged, in order.

@@ -8,11 +8,12 @@ namespace {
 
 constexpr std::size_t kMinGaps = 20;
 constexpr std::int64_t kLongGapFactor = 20;  // of the median gap
-constexpr std::size_t kFewWithoutSteps = 3;
+// What happens three times is usual, as a stall in each fourth step.
+constexpr std::size_t kFewGaps = 3;
 constexpr std::int64_t kWorthwhileDivisor = 100;  // of the window
 
-std::vector<Interval> gaps_of(const Timeline& timeline, const DeviceWork& work, Interval window) {
-  std::vector<Interval> gaps;
+void add_gaps(const Timeline& timeline, const DeviceWork& work, Interval window,
+              std::vector<Interval>& gaps) {
   std::int64_t until = window.begin;
   const auto add = [&](std::int64_t end) {
     if (end > until) gaps.push_back({until, end});
@@ -24,20 +25,24 @@ std::vector<Interval> gaps_of(const Timeline& timeline, const DeviceWork& work, 
     until = std::max(until, interval.end);
   }
   add(window.end);
-  return gaps;
 }
 
 }  // namespace
 
 std::vector<Interval> find_one_off_gaps(const Timeline& timeline, const DeviceWork& work,
-                                        Interval window, std::size_t steps) {
-  const std::vector<Interval> gaps = gaps_of(timeline, work, window);
+                                        const std::vector<Interval>& parts, std::size_t steps) {
+  std::vector<Interval> gaps;
+  std::int64_t all = 0;
+  for (const Interval& part : parts) {
+    add_gaps(timeline, work, part, gaps);
+    all += part.length();
+  }
   if (gaps.size() < kMinGaps) return {};
   std::vector<std::int64_t> lengths;
   for (const Interval& gap : gaps) lengths.push_back(gap.length());
   std::sort(lengths.begin(), lengths.end());
   const std::int64_t long_gap = kLongGapFactor * lengths[lengths.size() / 2];
-  const std::size_t few = steps == 0 ? kFewWithoutSteps : std::max<std::size_t>(1, steps / 2);
+  const std::size_t few = steps == 0 ? kFewGaps : std::clamp<std::size_t>(steps / 2, 1, kFewGaps);
   std::vector<Interval> out;
   std::int64_t sum = 0;
   for (const Interval& gap : gaps) {
@@ -48,7 +53,7 @@ std::vector<Interval> find_one_off_gaps(const Timeline& timeline, const DeviceWo
     out.push_back(gap);
     sum += gap.length();
   }
-  if (sum < window.length() / kWorthwhileDivisor) return {};
+  if (sum < all / kWorthwhileDivisor) return {};
   return out;
 }
 

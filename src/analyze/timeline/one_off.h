@@ -13,10 +13,10 @@
 
 namespace purlin::analyze {
 
-// Idle intervals of `work` inside `window`, in order: longer than 20 times the median gap, and
-// fewer of about that length than half of the steps, or than three without steps. Empty where they
-// are less than 1 % of the window together, and with fewer than 20 gaps.
+// Idle intervals of `work` inside `parts` of a window, in order: longer than 20 times the median
+// gap, and fewer of about that length than three, or than half of the steps. Empty where they are
+// less than 1 % of the parts together, and with fewer than 20 gaps.
 std::vector<Interval> find_one_off_gaps(const Timeline& timeline, const DeviceWork& work,
-                                        Interval window, std::size_t steps);
+                                        const std::vector<Interval>& parts, std::size_t steps);
 
 }  // namespace purlin::analyze

@@ -2,6 +2,7 @@
 #include "analyze/timeline/phases.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <map>
 #include <unordered_map>
 
@@ -66,6 +67,21 @@ void add_work(const Timeline& timeline, const DeviceWork& work, Phase& phase) {
   }
 }
 
+// Time of the activities that begin in the interval.
+std::int64_t busy_in(const Timeline& timeline, const DeviceWork& work, Interval window) {
+  const auto begin = timeline.activities.begin() + static_cast<std::ptrdiff_t>(work.first);
+  const auto end = timeline.activities.begin() + static_cast<std::ptrdiff_t>(work.last);
+  auto at = std::partition_point(
+      begin, end, [&](const Activity& activity) { return begin_of(activity) < window.begin; });
+  std::int64_t busy = 0, until = window.begin;
+  for (; at != end && begin_of(*at) < window.end; ++at) {
+    const Interval inside = clip(interval_of(*at), window);
+    busy += std::max<std::int64_t>(0, inside.end - std::max(until, inside.begin));
+    until = std::max(until, inside.end);
+  }
+  return busy;
+}
+
 }  // namespace
 
 PhaseCut cut_phases(const Timeline& timeline, const DeviceWork& work, Interval recording,
@@ -82,6 +98,39 @@ PhaseCut cut_phases(const Timeline& timeline, const DeviceWork& work, Interval r
   cut.recording.begin = std::min(recording.begin, cut.steady.begin);
   cut.recording.end = std::max(recording.end, cut.steady.end);
   return cut;
+}
+
+std::vector<Interval> find_other_work(const Timeline& timeline, const DeviceWork& work,
+                                      const Steps& steps) {
+  constexpr double kLeastBusy = 0.1;
+  const std::vector<Step>& all = steps.steps;
+  if (steps.from != "ranges" && steps.from != "user ranges") return {};
+  std::vector<std::int64_t> lengths;
+  for (const Step& step : all) lengths.push_back(step.window.length());
+  if (lengths.size() < 2) return {};
+  const auto middle = lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2);
+  std::nth_element(lengths.begin(), middle, lengths.end());
+  std::vector<Interval> others;
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    const Interval between = {all[i - 1].window.end, all[i].window.begin};
+    if (2 * between.length() <= *middle) continue;
+    const auto busy = static_cast<double>(busy_in(timeline, work, between));
+    if (busy >= kLeastBusy * static_cast<double>(between.length())) others.push_back(between);
+  }
+  if (2 * others.size() >= all.size()) return {};  // it belongs to the steps
+  return others;
+}
+
+std::vector<Interval> parts_of(Interval window, const std::vector<Interval>& others) {
+  std::vector<Interval> parts;
+  std::int64_t begin = window.begin;
+  for (const Interval& other : others) {
+    if (other.begin < begin || other.end > window.end) continue;
+    if (other.begin > begin) parts.push_back({begin, other.begin});
+    begin = other.end;
+  }
+  parts.push_back({begin, std::max(begin, window.end)});
+  return parts;
 }
 
 Interval window_of(const PhaseCut& cut, PhaseChoice choice) {

@@ -21,6 +21,13 @@ struct PhaseCut {
 PhaseCut cut_phases(const Timeline& timeline, const DeviceWork& work, Interval recording,
                     const Steps& steps);
 
+// Rare work between two steps that the program marks, longer than half a step: such as an
+// evaluation or a checkpoint. In order. A device that does nothing there waits for its input.
+std::vector<Interval> find_other_work(const Timeline& timeline, const DeviceWork& work,
+                                      const Steps& steps);
+// `window` without `others`, in order.
+std::vector<Interval> parts_of(Interval window, const std::vector<Interval>& others);
+
 // What an analysis of `choice` covers. Without steps there is no start-up: the steady state.
 Interval window_of(const PhaseCut& cut, PhaseChoice choice);
 

@@ -91,12 +91,13 @@ std::vector<RankStats> compare_ranks(const Profile& profile, const std::vector<D
     const std::int64_t offset = median(distances[d]);
     if (std::abs(offset) < kSameClock) continue;
     out[d].clock_offset_ns = static_cast<double>(offset);
-    limits.push_back(
-        fmt::format("the clock of device {} is about {} {} that of device {}, estimated from the "
-                    "ends of collectives. Do not compare times of these devices directly. Begins "
-                    "of collectives are compared after this correction",
-                    devices[d].device, format_ns(std::abs(static_cast<double>(offset))),
-                    offset > 0 ? "ahead of" : "behind", devices[0].device));
+    limits.push_back(fmt::format(
+        "the clock of {} is about {} {} that of {}, estimated from the ends of "
+        "collectives. Do not compare times of these devices directly. Begins of "
+        "collectives are compared after this correction",
+        device_label(profile, devices[d].device, out[d].rank),
+        format_ns(std::abs(static_cast<double>(offset))), offset > 0 ? "ahead of" : "behind",
+        device_label(profile, devices[0].device, out[0].rank)));
   }
 
   for (const auto* lists : usable) {

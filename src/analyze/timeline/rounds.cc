@@ -40,7 +40,8 @@ class LaunchList {
   LaunchList(const Profile& profile, const std::vector<std::uint32_t>& name_numbers,
              const DeviceWork& work)
       : timeline_(profile.timeline), name_numbers_(name_numbers) {
-    for (std::size_t i = work.first; i < work.last; ++i) add(timeline_.activities[i]);
+    for (std::size_t i = work.first; i < work.last; ++i)
+      if (!is_migration(profile, timeline_.activities[i])) add(timeline_.activities[i]);
     name_graphs();
     std::int64_t until = launches.empty() ? 0 : launches.front().interval.begin;
     for (Launch& launch : launches) {

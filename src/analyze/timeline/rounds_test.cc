@@ -131,6 +131,18 @@ TEST(Rounds, OfGraphLaunchesAreSteps) {
   EXPECT_EQ(analysis.guessed_launches, 2);
 }
 
+// Pages of unified memory move while a kernel runs: no call launched that.
+TEST(Rounds, MigrationsAreNoLaunches) {
+  TimelineBuilder builder;
+  for (int i = 0; i < 30; ++i) {
+    builder.kernel("stencil", i * 1'000, 900, builder.launch(i * 1'000 - 500, 10));
+    for (int page = 0; page < 10; ++page) builder.copy("migration h2d", i * 1'000 + page * 80, 60);
+  }
+  const TimelineAnalysis analysis = analyze_timeline(builder.sorted());
+  EXPECT_TRUE(analysis.steps.empty());
+  EXPECT_EQ(Json::array_of(analysis.limits).dump().find("no known launch"), std::string::npos);
+}
+
 TEST(Rounds, OneKernelAgainAndAgainHasNone) {
   TimelineBuilder builder;
   for (int i = 0; i < 100; ++i) builder.kernel("gemm", i * 100, 90);
@@ -152,6 +164,43 @@ TEST(Steps, BetweenMarksOfTheOptimizer) {
   ASSERT_EQ(analysis.steps.size(), 5u);
   for (const StepTime& step : analysis.steps) EXPECT_EQ(step.duration_ns, 21'000);
   EXPECT_EQ(analysis.steps[2].kernel_ns, 17'000 + 500);
+}
+
+// An evaluation takes most of the time, but the steps are whole ranges.
+TEST(Steps, AroundALongEvaluationAreNoMarks) {
+  TimelineBuilder builder;
+  for (int i = 0; i < 8; ++i) {
+    const std::int64_t at = i * 1'000 + (i < 4 ? 0 : 50'000);
+    builder.range(RangeKind::kUser, "train_step", at, 900);
+    builder.kernel("gemm", at + 100, 700, builder.launch(at + 10, 5));
+  }
+  for (int i = 0; i < 60; ++i)
+    builder.kernel("eval", 4'000 + i * 800, 700, builder.launch(4'000 + i * 800 - 50, 5));
+  const TimelineAnalysis analysis = analyze_timeline(builder.sorted());
+  EXPECT_EQ(analysis.steps_from, "user ranges");
+  ASSERT_EQ(analysis.steps.size(), 8u);
+  EXPECT_EQ(analysis.mean_step.kernel_ns, 700);
+}
+
+// Two models, one after the other, each with an optimizer of the same class: a step has both.
+TEST(Steps, OfTwoOptimizersThatTakeTurns) {
+  for (const bool turns : {true, false}) {
+    TimelineBuilder builder;
+    for (int i = 0; i < 12; ++i) {
+      const std::int64_t at = i * 21'000 + (i % 2) * 100;
+      const int launches = turns && i % 2 == 1 ? 4 : 10;
+      for (int k = 0; k < launches; ++k)
+        builder.kernel("gemm", at + 3'000 + k * 1'400, 1'300,
+                       builder.launch(at + 2'000 + k * 1'400, 10));
+      builder.range(RangeKind::kUser, "Optimizer.step#Adam.step", at + 17'000, 2'600);
+      builder.kernel("adam", at + 19'100, 500, builder.launch(at + 17'500, 10));
+    }
+    const TimelineAnalysis analysis = analyze_timeline(builder.sorted());
+    EXPECT_EQ(analysis.steps_from, "marks");
+    ASSERT_EQ(analysis.steps.size(), turns ? 5u : 11u);
+    // The host pauses longer before the first of the two.
+    EXPECT_EQ(analysis.steps[0].kernel_ns, turns ? 14 * 1'300 + 2 * 500 : 10 * 1'300 + 500);
+  }
 }
 
 TEST(Steps, ThatOverlapByARoundedClockAreAllKept) {
@@ -178,6 +227,45 @@ TEST(Phases, SlowFirstStepsAreWarmUp) {
   EXPECT_EQ(analysis.phases[0].kind, PhaseKind::kStartUp);
   EXPECT_EQ(analysis.phases[0].steps, 2);
   EXPECT_EQ(analysis.phases[1].steps, 6);
+}
+
+// An evaluation and a checkpoint are no part of a step; the time in which the device waits is.
+TEST(Phases, RareWorkBetweenTheStepsIsLeftOut) {
+  for (const bool works : {true, false}) {
+    TimelineBuilder builder;
+    std::int64_t at = 0;
+    for (int i = 0; i < 12; ++i) {
+      if (i == 4 || i == 8) {
+        for (int k = 0; works && k < 10; ++k)
+          builder.kernel("eval", at + 10 + k * 500, 400, builder.launch(at + k * 500, 5));
+        at += 5'000;
+      }
+      builder.range(RangeKind::kStep, "ProfilerStep#" + std::to_string(i), at, 1'000);
+      builder.kernel("gemm", at + 100, 800, builder.launch(at + 10, 5));
+      at += 1'000;
+    }
+    const TimelineAnalysis analysis = analyze_timeline(builder.sorted());
+    ASSERT_EQ(analysis.devices.size(), 1u);
+    const DeviceTime& device = analysis.devices[0];
+    EXPECT_EQ(device.other_works, works ? 2 : 0);
+    EXPECT_EQ(device.other_work_ns, works ? 10'000 : 0);
+    EXPECT_EQ(device.window_ns, device.span_ns + device.one_off_ns + device.other_work_ns);
+    EXPECT_EQ(device.busy_ns, 12 * 800);
+    EXPECT_EQ(device.idle_total_ns(), 12 * 200 + (works ? 0 : 10'000));
+  }
+}
+
+// Such as the steps for which the workers of a data loader come late.
+TEST(Phases, LongStepsThatComeAgainAreNoWarmUp) {
+  TimelineBuilder builder;
+  std::int64_t at = 0;
+  for (int i = 0; i < 16; ++i) {
+    const std::int64_t length = i % 4 == 0 ? 5'000 : 1'000;
+    builder.range(RangeKind::kStep, "ProfilerStep#" + std::to_string(i), at, length);
+    builder.kernel("gemm", at + 100, length - 200, builder.launch(at + 10, 5));
+    at += length;
+  }
+  EXPECT_EQ(analyze_timeline(builder.sorted()).steps.size(), 16u);
 }
 
 // The device is never idle, so only the host shows where its loop begins.
@@ -235,6 +323,25 @@ TEST(Rounds, OfTheStepsAfterACompilerThatTriesKernelsOut) {
 }
 
 // A checkpoint in one step of many is no idle time of the steady state; a pause in each step is.
+// The time in which a device waits in each fourth step is a part of the usual work.
+TEST(OneOffGaps, WhatHappensThreeTimesIsNone) {
+  for (const int stalls : {2, 4}) {
+    TimelineBuilder builder;
+    std::int64_t at = 0;
+    for (int step = 0; step < 16; ++step) {
+      const std::int64_t begin = at;
+      if (step % 4 == 3 && step / 4 < stalls) at += 5'000;
+      for (int k = 0; k < 10; ++k, at += 100)
+        builder.kernel("kernel" + std::to_string(k), at + 10, 90, builder.launch(at, 5));
+      builder.range(RangeKind::kStep, "step", begin, at - begin);
+    }
+    const TimelineAnalysis analysis = analyze_timeline(builder.sorted());
+    ASSERT_EQ(analysis.devices.size(), 1u);
+    EXPECT_EQ(analysis.devices[0].one_off_gaps, stalls == 2 ? 2 : 0);
+    EXPECT_EQ(analysis.devices[0].idle_total_ns() > 20'000, stalls == 4);
+  }
+}
+
 TEST(OneOffGaps, AreInNoCategory) {
   for (const bool each : {false, true}) {
     TimelineBuilder builder;

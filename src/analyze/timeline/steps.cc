@@ -4,7 +4,9 @@
 #include "analyze/timeline/rounds.h"
 #include "base/text.h"
 
+#include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -21,6 +23,8 @@ std::string_view name_at(const Timeline& timeline, std::uint32_t index) {
 constexpr std::int64_t kOverlapDivisor = 100;
 constexpr double kWarmUpFactor = 1.5;
 constexpr std::size_t kMinStepsWithWarmUp = 4;
+constexpr double kAsLong = 0.8;           // of the shortest leading step
+constexpr std::ptrdiff_t kComeAgain = 2;  // later steps as long as the leading ones
 
 // Ranges in order of start, those inside of or overlapping with the one before left out.
 class StepList {
@@ -103,6 +107,22 @@ class LaunchedWork {
   std::vector<std::pair<std::int64_t, std::int64_t>> work_;  // begin of the call, sum up to it
 };
 
+// Whether ranges cover less than half of what lies from one to the next, as a rule: an evaluation
+// between two epochs makes no marks of the steps around it.
+bool are_marks(const std::vector<Step>& ranges) {
+  std::vector<std::int64_t> lengths, distances;
+  for (std::size_t i = 1; i < ranges.size(); ++i) {
+    lengths.push_back(ranges[i].window.length());
+    distances.push_back(ranges[i].window.begin - ranges[i - 1].window.begin);
+  }
+  const auto middle = [](std::vector<std::int64_t>& values) {
+    const auto at = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), at, values.end());
+    return *at;
+  };
+  return !lengths.empty() && 2 * middle(lengths) < middle(distances);
+}
+
 // The program's own ranges that read like iterations: of those that come again on one thread, the
 // kind with most device time launched in it. A compiler's ranges carry names such as
 // `XlaPass:#module=jit_step`, and nothing is launched in them. Without known launches, the kind
@@ -136,11 +156,36 @@ NamedSteps named_ranges(const Timeline& timeline, std::uint32_t process) {
     if (work.known() && launched == 0) continue;
     if (std::pair(launched, covered) <= most) continue;
     most = {launched, covered};
-    const std::int64_t span = list.steps.back().window.end - list.steps.front().window.begin;
-    out.marks = 2 * covered < span;
+    out.marks = are_marks(list.steps);
     out.ranges = std::move(list.steps);
   }
   return out;
+}
+
+// Times at which a process launched, in order.
+std::vector<std::int64_t> launch_times(const Timeline& timeline, std::uint32_t process) {
+  std::vector<std::int64_t> times;
+  for (const Activity& activity : timeline.activities)
+    if (activity.call < timeline.calls.size() && timeline.calls[activity.call].process == process)
+      times.push_back(begin_of(timeline.calls[activity.call]));
+  std::sort(times.begin(), times.end());
+  return times;
+}
+
+// After how many marks the launches between them come again: 2 where two models have an optimizer
+// each and take turns. 1 where nothing shows it.
+std::size_t period_of_marks(const std::vector<double>& launches) {
+  constexpr std::size_t kMost = 8, kRounds = 3;
+  constexpr double kSame = 0.02, kMostly = 0.8;
+  const auto same = [&](std::size_t period) {
+    std::size_t alike = 0;
+    for (std::size_t i = period; i < launches.size(); ++i)
+      alike += std::abs(launches[i] - launches[i - period]) <= kSame * launches[i] ? 1 : 0;
+    return static_cast<double>(alike) >= kMostly * static_cast<double>(launches.size() - period);
+  };
+  for (std::size_t period = 1; period <= kMost && kRounds * period <= launches.size(); ++period)
+    if (same(period)) return period;
+  return 1;
 }
 
 // From the end of one mark to the end of the next.
@@ -149,6 +194,33 @@ std::vector<Step> between_marks(const std::vector<Step>& marks) {
   for (std::size_t i = 1; i < marks.size(); ++i)
     steps.push_back({marks[i].name, {marks[i - 1].window.end, marks[i].window.end}});
   return steps;
+}
+
+// Joins steps between marks whose launches come again after several of them. A step begins where
+// the host takes longest to launch.
+std::vector<Step> join_turns(const Timeline& timeline, std::uint32_t process,
+                             std::vector<Step> steps) {
+  const std::vector<std::int64_t> times = launch_times(timeline, process);
+  std::vector<double> launches;
+  std::vector<std::int64_t> pauses;
+  for (const Step& step : steps) {
+    const auto first = std::lower_bound(times.begin(), times.end(), step.window.begin);
+    const auto last = std::lower_bound(times.begin(), times.end(), step.window.end);
+    launches.push_back(static_cast<double>(last - first));
+    pauses.push_back(first == last ? 0 : *first - step.window.begin);
+  }
+  const std::size_t period = period_of_marks(launches);
+  if (period == 1) return steps;
+  std::vector<std::int64_t> before(period);
+  for (std::size_t i = 0; i < steps.size() / period * period; ++i) before[i % period] += pauses[i];
+  const auto from =
+      static_cast<std::size_t>(std::max_element(before.begin(), before.end()) - before.begin());
+  std::vector<Step> joined;
+  for (std::size_t i = from; i + period <= steps.size(); i += period) {
+    const Step& end = steps[i + period - 1];
+    joined.push_back({end.name, {steps[i].window.begin, end.window.end}});
+  }
+  return joined;
 }
 
 std::vector<Step> numbered(const std::vector<Interval>& rounds) {
@@ -262,6 +334,7 @@ Steps find_steps(const Profile& profile, const DeviceWork& work, std::uint32_t p
   const Timeline& timeline = profile.timeline;
   Steps out = host_steps(timeline, process);
   if (!out.steps.empty()) {
+    if (out.from == "marks") out.steps = join_turns(timeline, process, std::move(out.steps));
     extend_to_device(timeline, work, out);
     return out;
   }
@@ -288,7 +361,15 @@ std::size_t count_warm_up(const std::vector<Step>& steps) {
   const double most = kWarmUpFactor * static_cast<double>(*middle);
   std::size_t count = 0;
   while (count + 2 < lengths.size() && static_cast<double>(lengths[count]) > most) ++count;
-  return count;
+  if (count == 0) return 0;
+  // Steps that come again as long are no warm-up, as those that wait for the input.
+  const double as_long =
+      kAsLong * static_cast<double>(*std::min_element(
+                    lengths.begin(), lengths.begin() + static_cast<std::ptrdiff_t>(count)));
+  const auto again = std::count_if(
+      lengths.begin() + static_cast<std::ptrdiff_t>(count), lengths.end(),
+      [&](std::int64_t ns) { return static_cast<double>(ns) >= std::max(most, as_long); });
+  return again >= kComeAgain ? 0 : count;
 }
 
 std::vector<StepTime> break_down(const Profile& profile, const DeviceWork& work,

@@ -23,14 +23,15 @@ struct Steps {
   std::size_t launches = 0;  // of a guessed step, TimelineAnalysis::guess
   double kernel_share = 0;
 };
-// The steps that ranges of the host mark, as the host has them: not extended to the device. Empty
-// where none do.
+// The steps that ranges of the host mark, as the host has them: not extended to the device, and one
+// after each mark where two optimizers take turns. Empty where none do.
 Steps host_steps(const Timeline& timeline, std::uint32_t process);
 // `name_numbers`: number_names(profile).
 Steps find_steps(const Profile& profile, const DeviceWork& work, std::uint32_t process,
                  const std::vector<std::uint32_t>& name_numbers);
 // The number of leading steps that belong to the start-up: steps longer than 1.5 times the median,
-// in one piece. At least two steps are left; of fewer than four none is warm-up.
+// in one piece. At least two steps are left; of fewer than four none is warm-up. Nor is any where
+// two later steps are about as long.
 std::size_t count_warm_up(const std::vector<Step>& steps);
 
 std::vector<StepTime> break_down(const Profile& profile, const DeviceWork& work,

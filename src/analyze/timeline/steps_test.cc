@@ -178,8 +178,10 @@ TEST(Ranks, ClocksThatDisagreeAreSaidAndTakenOut) {
   EXPECT_EQ(analysis.ranks[1].late_ns, 40'000);
   EXPECT_EQ(analysis.ranks[1].last, 10);
   const std::string limits = Json::array_of(analysis.limits).dump();
-  EXPECT_NE(limits.find("the clock of device 1 is about 7.000 ms behind that of device 0"),
-            std::string::npos)
+  EXPECT_NE(
+      limits.find(
+          "the clock of rank 1 (device 1) is about 7.000 ms behind that of rank 0 (device 0)"),
+      std::string::npos)
       << limits;
 }
 

@@ -82,7 +82,7 @@ void find_limits(const Profile& profile, std::vector<std::string>& limits) {
   for (const Activity& activity : timeline.activities) {
     if (activity.call < used.size()) {
       used[activity.call] = true;
-    } else {
+    } else if (!is_migration(profile, activity)) {
       ++unlinked;
     }
     if (is_graph_node(timeline, activity)) ++nodes;
@@ -165,12 +165,13 @@ void add_streams(const Profile& profile, const std::map<int, Interval>& windows,
   out.launches = measure_launches(timeline, windows);
 }
 
-void add_steps(const Steps& steps, std::vector<StepTime> times, int device, TimelineAnalysis& out) {
+void add_steps(const Profile& profile, const Steps& steps, std::vector<StepTime> times, int device,
+               TimelineAnalysis& out) {
   out.device_steps.push_back(mean_step(times));
   if (steps.cut > 0)
-    out.limits.push_back(fmt::format(
-        "device {}: last {} left out, because the profile lacks part of the launched work", device,
-        counted(steps.cut, "step")));
+    out.limits.push_back(
+        fmt::format("{}: last {} left out, because the profile lacks part of the launched work",
+                    device_label(profile, device), counted(steps.cut, "step")));
   if (!out.steps.empty() || times.empty()) return;
   out.steps_from = steps.from;
   out.guessed_launches = static_cast<double>(steps.launches);
@@ -210,7 +211,7 @@ TimelineAnalysis analyze_timeline(const Profile& profile, PhaseChoice choice) {
   if (timeline.empty()) return out;
 
   const std::vector<bool> communication = communication_rows(profile);
-  const HostFacts host(timeline);
+  const HostFacts host(profile);
   const Interval all = recording(timeline);
   const std::vector<DeviceWork> devices = split_by_device(timeline);
   const std::vector<std::uint32_t> name_numbers = number_names(profile);
@@ -222,15 +223,18 @@ TimelineAnalysis analyze_timeline(const Profile& profile, PhaseChoice choice) {
     for (Phase& phase : measure_phases(timeline, work, process, cut, steps))
       out.phases.push_back(std::move(phase));
     const Steps chosen = steps_in(steps, cut, choice);
-    add_steps(chosen, break_down(profile, work, communication, process, chosen), work.device, out);
+    add_steps(profile, chosen, break_down(profile, work, communication, process, chosen),
+              work.device, out);
     const Interval window = window_of(cut, choice);
     windows[work.device] = steps.steps.empty() ? all : window;
-    std::vector<Interval> one_off;
-    if (choice == PhaseChoice::kSteadyState)
-      one_off = find_one_off_gaps(timeline, work, window, chosen.steps.size());
+    std::vector<Interval> others, one_off;
+    if (choice == PhaseChoice::kSteadyState) {
+      others = find_other_work(timeline, work, chosen);
+      one_off = find_one_off_gaps(timeline, work, parts_of(window, others), chosen.steps.size());
+    }
     TimelineAnalysis::Overview overview;
-    out.devices.push_back(measure_device(profile, work, communication, host, window, one_off,
-                                         out.gaps, out.idle, overview));
+    out.devices.push_back(measure_device(profile, work, communication, host, window, others,
+                                         one_off, out.gaps, out.idle, overview));
     out.overview.push_back(std::move(overview));
   }
   add_streams(profile, windows, name_numbers, out);

@@ -57,10 +57,14 @@ struct DeviceTime {
   std::int64_t begin_ns = 0;   // of the analysed window: the steady state, or the device's work
   std::int64_t window_ns = 0;  // its length
   std::int64_t span_ns = 0;    // compute + exposed communication + exposed copy + idle
-  // Gaps that are in the window and not in the span: much longer than the others, and not in each
-  // step. window_ns = span_ns + one_off_ns.
+  // Gaps that are in the window and not in the span: much longer than the others, and rare.
   std::int64_t one_off_ns = 0;
   int one_off_gaps = 0;
+  // Rare work between two steps, in none of them: an evaluation, a checkpoint. Neither in the span:
+  // window_ns = span_ns + one_off_ns + other_work_ns.
+  std::int64_t other_work_ns = 0;
+  int other_works = 0;
+  std::vector<std::pair<std::int64_t, std::int64_t>> parts;  // the window without it: begin, end
   std::int64_t busy_ns = 0;  // at least one activity under way (union over streams)
 
   std::int64_t kernel_ns = 0;         // at least one kernel of any kind (union)

@@ -25,7 +25,10 @@ TEST(Timeline, UnionsAreThoseOfABruteForceCount) {
     const TimelineAnalysis analysis = analyze_timeline(profile);
     for (const DeviceTime& time : analysis.devices) {
       std::int64_t busy = 0, compute = 0, communication = 0, copy = 0, both = 0, exposed = 0;
-      for (std::int64_t t = time.begin_ns; t < time.begin_ns + time.span_ns; ++t) {
+      std::vector<std::int64_t> moments;
+      for (const auto& [begin, end] : time.parts)
+        for (std::int64_t t = begin; t < end; ++t) moments.push_back(t);
+      for (const std::int64_t t : moments) {
         bool computes = false, communicates = false, copies = false;
         for (const Activity& activity : profile.timeline.activities) {
           if (activity.device != time.device || t < activity.start_ns ||
@@ -206,6 +209,32 @@ TEST(Timeline, ACopyThatBlocksIsSynchronisation) {
   // Before the copy 30; after it until the call returned 10, and the launch that follows 20.
   EXPECT_EQ(idle(analysis.devices[0], IdleCause::kSynchronization), 30 + 10 + 20);
   EXPECT_EQ(idle(analysis.devices[0], IdleCause::kHostLaunch), 20);
+}
+
+// A memcpy to pageable memory returns when it has ended, though its name has "Async".
+TEST(Timeline, ACopyToPageableMemoryBlocksThoughItsNameHasAsync) {
+  for (const bool pinned : {false, true}) {
+    TimelineBuilder builder;
+    builder.kernel("gemm", 10, 90, builder.launch(0, 10));
+    builder.copy(pinned ? "d2h pinned" : "d2h pageable", 130, 20,
+                 builder.call(CallKind::kCopy, "cudaMemcpyAsync", 20, 140));
+    builder.kernel("relu", 200, 100, builder.launch(180, 5));
+    const TimelineAnalysis analysis = analyze_timeline(builder.sorted());
+    EXPECT_EQ(analysis.syncs, pinned ? 0 : 1);
+    EXPECT_EQ(idle(analysis.devices[0], IdleCause::kSynchronization) > 0, !pinned);
+  }
+}
+
+// A memcpy from pageable memory behind other work does so, too, if it is too large for a buffer.
+TEST(Timeline, ACopyFromPageableMemoryMayWaitInTheQueue) {
+  for (const bool queued : {true, false}) {
+    TimelineBuilder builder;
+    builder.kernel("gemm", 10, queued ? 90'000 : 90, builder.launch(0, 10));
+    const std::int64_t at = queued ? 90'020 : 120;
+    builder.copy("h2d pageable", at, 200,
+                 builder.call(CallKind::kCopy, "cudaMemcpyAsync", 20, at + 300 - 20));
+    EXPECT_EQ(analyze_timeline(builder.sorted()).syncs, queued ? 1 : 0);
+  }
 }
 
 TEST(Timeline, WaitingForInputIsDataStarvation) {

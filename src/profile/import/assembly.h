@@ -20,7 +20,7 @@ namespace purlin::profile {
 // What makes launches one row.
 struct LaunchIdentity {
   std::string_view name;
-  LaunchShape launch;
+  LaunchShape launch = {{0, 0, 0}, {0, 0, 0}};  // not known
   std::uint32_t registers = 0, static_shared_bytes = 0, local_bytes = 0;
   int device = 0;
   std::string_view op, shape, dtype;

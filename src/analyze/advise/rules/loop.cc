@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyze/advise/rules/loop.h"
 
+#include "analyze/timeline/host.h"
 #include "analyze/timeline/sequences.h"
 #include "analyze/timeline/streams.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <span>
 #include <string_view>
@@ -72,6 +74,28 @@ bool is_of_layers(const Facts& facts, const Loop& loop) {
                      });
 }
 
+// A layer of a transformer: attention between products. The next one needs its result.
+bool is_of_transformer(const Facts& facts, const Loop& loop) {
+  constexpr int kProducts = 2;
+  int products = 0, attentions = 0;
+  for (std::size_t i = 0; i < loop.period; ++i) {
+    const Activity& activity = facts.profile->timeline.activities[loop.launches[i]];
+    const std::string_view of = facts.rows.kernels[facts.row_of[activity.row]].name.op_class;
+    products += of == "gemm" ? 1 : 0;
+    attentions += of == "attention" ? 1 : 0;
+  }
+  return attentions > 0 && products >= kProducts;
+}
+
+// One call launches all nodes of a graph, however often they repeat.
+Launches launched_alone(const Facts& facts, const Launches& launches) {
+  const Timeline& timeline = facts.profile->timeline;
+  Launches out;
+  std::copy_if(launches.begin(), launches.end(), std::back_inserter(out),
+               [&](std::uint32_t i) { return !is_graph_node(timeline, timeline.activities[i]); });
+  return out;
+}
+
 // Elements that a kernel reads of its first input, or of a product's vectors; 0 where not known.
 double operand(const Touch& touch) {
   if (touch.kind == TouchKind::kProduct)
@@ -106,11 +130,12 @@ LoopShare share_of_loops(const Facts& facts, double fewest_rounds) {
   double all = 0, looped = 0, rounds = 0;
   LoopShare out;
   const bool trains = Walk(facts).trains();
-  for (const Launches& launches : kernels_by_step(facts)) {
+  for (const Launches& of_step : kernels_by_step(facts)) {
+    const Launches launches = launched_alone(facts, of_step);
     all += static_cast<double>(launches.size());
     for (const Loop& loop : loops_of(facts, launches)) {
       if (loop.rounds() < fewest_rounds || !is_short(facts, loop)) continue;
-      if (trains && is_of_layers(facts, loop)) continue;
+      if ((trains && is_of_layers(facts, loop)) || is_of_transformer(facts, loop)) continue;
       const auto size = static_cast<double>(loop.launches.size());
       looped += size;
       rounds += size * loop.rounds();

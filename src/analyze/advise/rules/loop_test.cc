@@ -101,6 +101,46 @@ TEST(Loops, LayersInTrainingAreNoRounds) {
   EXPECT_GT(share_of(cells, "cut_host_work").mid, 0.7);
 }
 
+KernelRow attention() {
+  return advised_row("void pytorch_flash::flash_fwd_splitkv_kernel<Flash_fwd_kernel_traits<64> >()",
+                     "aten::scaled_dot_product_attention", "", "bf16");
+}
+
+// The layers of a transformer that generates text are alike, and each needs the one before.
+TEST(Loops, LayersOfATransformerAreNoRounds) {
+  const auto generate = [](bool attends) {
+    return Program()
+        .steps(kSteps,
+               [=](Program& program) {
+                 for (int layer = 0; layer < 12; ++layer) {
+                   program.late_kernel(small("M=8,N=3072,K=1024"), 4'000, kLate);
+                   program.late_kernel(attends ? attention() : functor("Relu", "n=8192,inputs=1"),
+                                       4'000, kLate);
+                   program.late_kernel(small("M=8,N=1024,K=1024"), 4'000, kLate);
+                 }
+               })
+        .advice();
+  };
+  EXPECT_TRUE(says(find(generate(false), "cut_host_work"), "loops within a step"));
+  const Advice layers = generate(true);
+  ASSERT_NE(find(layers, "cut_host_work"), nullptr);
+  EXPECT_FALSE(says(find(layers, "cut_host_work"), "loops within a step"));
+}
+
+// The nodes of a CUDA graph repeat, but the host launches them with one call.
+TEST(Loops, NodesOfAGraphAreNoLaunches) {
+  Program program;
+  program.steps(kSteps, [](Program& step) {
+    step.work(40'000);
+    for (int i = 0; i < 20; ++i) {
+      step.late_kernel(small("M=128,N=256,K=256"), 4'000, i == 0 ? kLate : 1'000);
+      step.builder().profile.timeline.activities.back().graph = 5;
+    }
+    step.late_kernel(functor("Add", "n=4096,inputs=1"), 3'000, kLate);
+  });
+  EXPECT_FALSE(says(find(program.advice(), "cut_host_work"), "loops within a step"));
+}
+
 // A matrix times a vector that the round before has made: no batch holds two of these rounds.
 TEST(Loops, AVectorThatARoundHandsOnIsNotBatched) {
   const auto iterated = [](const char* vector) {

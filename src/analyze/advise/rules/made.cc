@@ -27,7 +27,7 @@ bool is_in(const std::string_view (&names)[kCount], std::string_view name) {
 class MadeFinder {
  public:
   explicit MadeFinder(const Facts& facts)
-      : facts_(facts), profile_(*facts.profile), timeline_(profile_.timeline), host_(timeline_) {
+      : facts_(facts), profile_(*facts.profile), timeline_(profile_.timeline), host_(profile_) {
     for (std::uint32_t i = 0; i < timeline_.calls.size(); ++i)
       if (const Call& call = timeline_.calls[i];
           call.kind == CallKind::kLaunch || call.kind == CallKind::kGraphLaunch ||

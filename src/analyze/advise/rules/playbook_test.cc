@@ -624,6 +624,9 @@ TEST(Playbook, CountersOfOneKernel) {
   KernelRow heavy = own;
   heavy.registers = 255;
   EXPECT_TRUE(says(find(advice_of(heavy), "fewer_registers"), "255: 12.5% of the warps fit"));
+  KernelRow collective = advised_row("ncclDevKernel_SendRecv(ncclDevKernelArgs)", "", "", "");
+  collective.registers = 255;  // it waits for another rank
+  EXPECT_EQ(find(advice_of(collective), "fewer_registers"), nullptr);
   const Advice plain = advice_of(own);
   for (const char* id : {"remove_spills", "avoid_bank_conflicts", "raise_cache_hits",
                          "fewer_registers", "specialize_warps", "hide_latency", "even_blocks"})

@@ -164,7 +164,7 @@ void put_chain(const Facts& facts, const Chain& chain, Interval3 after_ns, doubl
 
 void scale_host(const Facts& facts, Interval3 factor, std::span<const Interval> without,
                 Change& change) {
-  const HostFacts host(facts.profile->timeline);
+  const HostFacts host(*facts.profile);
   const std::vector<Interval> made = times_of_work(long_work(facts, made_by_host(facts)));
   for (std::uint32_t process = 0; process < facts.profile->processes.size(); ++process) {
     std::vector<Interval> out_of(without.begin(), without.end());

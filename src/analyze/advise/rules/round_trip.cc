@@ -234,7 +234,7 @@ class RoundTrips {
   // host works on the array, and the device does not see the result.
   void worked_on() {
     const Timeline& timeline = profile_.timeline;
-    const HostFacts host(timeline);
+    const HostFacts host(profile_);
     Launches work;
     std::vector<Interval> when;
     double bytes = 0, ns = 0;

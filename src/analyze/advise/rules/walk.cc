@@ -33,7 +33,7 @@ Walk::Walk(const Facts& facts) : facts_(facts) {
   taken_.assign(profile.timeline.activities.size(), false);
   if (profile.timeline.empty()) return;
   const Streams streams(profile.timeline);
-  const HostFacts host(profile.timeline);
+  const HostFacts host(profile);
   for (const StreamWork& stream : streams.all()) cut(host, stream.activities);
 }
 

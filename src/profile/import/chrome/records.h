@@ -22,7 +22,7 @@ inline constexpr double kNoFigure = -1;
 
 // A kernel with all fields of its event except the times. Launches with equal fields share one.
 struct TracedKernel {
-  LaunchShape launch;
+  LaunchShape launch = {{0, 0, 0}, {0, 0, 0}};  // not known, until the event gives it
   std::uint32_t name = 0, registers = 0, static_shared_bytes = 0, local_bytes = 0;
   std::uint32_t op = 0, shape = 0, dtype = 0;  // where the event names them: XLA, collectives
   std::uint32_t device = 0;                    // index into Records::devices

@@ -56,7 +56,8 @@ std::uint32_t RowBuilder::launched_spec(const DeviceRecord& work) {
   const std::uint32_t spec = work.activity.row;
   if (work.activity.call == kNone) return spec;
   const std::uint32_t said = records_.calls[work.activity.call].spec;
-  if (said == kNone || !(records_.specs[spec].launch == LaunchShape{})) return spec;
+  const LaunchShape& own = records_.specs[spec].launch;
+  if (said == kNone || (is_known(own.grid) && !(own == LaunchShape{}))) return spec;
   const auto next = static_cast<std::uint32_t>(records_.specs.size());
   const std::uint32_t known =
       merged_specs_.find_or_add((std::uint64_t{spec} << 32 | said) * kMix, next);

@@ -144,6 +144,7 @@ TEST(NsysSqlite, Schema2025WithTwoProcessesGraphsAndMessages) {
   EXPECT_EQ(profile.kernels[3].op, "") << "another process's op of the same correlation id";
   EXPECT_EQ(profile.kernels[5].name, "(CUDA graph 9)");
   EXPECT_EQ(profile.kernels[5].duration.total_ns(), 3000);
+  EXPECT_FALSE(is_known(profile.kernels[5].launch.grid)) << "a graph is no launch of one block";
   ASSERT_NE(nsys_note(profile, "whole_graphs"), nullptr);
 
   const Timeline& timeline = profile.timeline;

@@ -33,6 +33,7 @@ TEST(Hatchet, TotalsPerKernelAndScope) {
   ASSERT_EQ(read->kernels.size(), 2u);
   EXPECT_EQ(read->kernels[0].name, "gemm_kernel");
   EXPECT_EQ(read->kernels[0].op, "forward");
+  EXPECT_FALSE(is_known(read->kernels[0].launch.block)) << "a tree has no launch shapes";
   EXPECT_EQ(read->kernels[0].duration.count(), 4);
   EXPECT_DOUBLE_EQ(read->kernels[0].duration.total_ns(), 4000);
   EXPECT_DOUBLE_EQ(read->kernels[1].duration.total_ns(), 250.5);

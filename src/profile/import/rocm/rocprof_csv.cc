@@ -247,6 +247,8 @@ class RocprofImporter {
   // AMD counts a grid in work-items; rocprof and rocprofv2 give the product of its extents.
   static LaunchShape launch_of(const Columns& columns, Fields fields) {
     LaunchShape launch;
+    if (!columns.has(Columns::kGroupX) && !columns.has(Columns::kGroup))
+      return {{0, 0, 0}, {0, 0, 0}};  // not known
     const auto extent = [&](Columns::Name name) {
       return std::max(1u, to_count(columns.get(name, fields)));
     };

@@ -4,6 +4,7 @@
 #include "analyze/advise/rules/remedies.h"
 #include "analyze/text/layout.h"
 #include "analyze/timeline/device_sweep.h"
+#include "analyze/timeline/device_time.h"
 #include "base/text.h"
 
 #include <fmt/format.h>
@@ -29,8 +30,9 @@ void add_communication_rule(HostView& view) {
     if (rank.collectives > 0 && rank.last > 0.5 * rank.collectives)
       out.evidence.push_back(
           {"a device keeps the others waiting",
-           fmt::format("device {} is last in {} of {}", rank.device, format_count(rank.last),
-                       counted(rank.collectives, "collective")),
+           fmt::format("{} is last in {} of {}",
+                       clean(device_label(*view.facts.profile, rank.device, rank.rank)),
+                       format_count(rank.last), counted(rank.collectives, "collective")),
            "timeline"});
   out.assumptions.emplace_back(
       "part of it is waiting for the slowest rank, which overlap does not shorten");

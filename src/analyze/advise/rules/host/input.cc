@@ -27,7 +27,7 @@ void add_input_rule(HostView& view) {
   out.assumptions.emplace_back(
       "the host has spare cores; at most the whole wait can be hidden: five measured cases hid "
       "34%, 62% and, three times, over 90%");
-  const HostFacts host(view.facts.profile->timeline);
+  const HostFacts host(*view.facts.profile);
   for (std::uint32_t process = 0; process < view.facts.profile->processes.size(); ++process) {
     edit::ScaleHost edit{{1 - kFed.low, 1 - kFed.mid, 1 - kFed.high}, {}, process};
     for (const NamedInterval& one : host.process(process).loading)

@@ -294,8 +294,9 @@ class CounterRules {
 void add_counters(Walk& walk, Advice& advice) {
   const Facts& facts = walk.facts();
   for (std::size_t i = 0; i < facts.rows.kernels.size(); ++i)
-    if (facts.in_unit(facts.rows.kernels[i].duration.total_ns()) >=
-        kSmallestRow * facts.unit.baseline_ns.mid)
+    if (facts.rows.kernels[i].name.op_class != "communication" &&
+        facts.in_unit(facts.rows.kernels[i].duration.total_ns()) >=
+            kSmallestRow * facts.unit.baseline_ns.mid)
       CounterRules(facts, advice, i).run();
 }
 
