@@ -37,7 +37,7 @@ Exposure measure_exposure(const Profile& profile) {
   out.share.assign(profile.kernels.size(), 1);
   if (timeline.activities.empty() || !knows_calls(timeline)) return out;
   out.known = true;
-  const HostFacts host(timeline);
+  const HostFacts host(timeline, waiting_copies(profile));
   const Streams streams(timeline);
   std::vector<double> part(profile.kernels.size()), whole(profile.kernels.size());
   double all_part = 0, all_whole = 0;

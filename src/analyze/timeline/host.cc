@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyze/timeline/host.h"
 
+#include "model/profile/copy_kind.h"
+
 #include <algorithm>
 #include <string_view>
 
@@ -64,12 +66,30 @@ bool knows_waits(const Timeline& timeline) {
   });
 }
 
-HostFacts::HostFacts(const Timeline& timeline) {
+std::vector<bool> waiting_copies(const Profile& profile) {
+  const Timeline& timeline = profile.timeline;
+  std::vector<bool> out(timeline.calls.size());
+  for (const Activity& activity : timeline.activities) {
+    if (activity.kind != ActivityKind::kCopy || activity.row >= profile.copies.size() ||
+        activity.call >= timeline.calls.size())
+      continue;
+    const std::string& kind = profile.copies[activity.row].kind;
+    if (copy_direction(kind) == "d2h" && copy_memory(kind) == "pageable" &&
+        end_of(timeline.calls[activity.call]) >= end_of(activity))
+      out[activity.call] = true;
+  }
+  return out;
+}
+
+HostFacts::HostFacts(const Timeline& timeline, const std::vector<bool>& copies) {
   // The same for each name of a kind: asked once.
   std::vector<signed char> waits(timeline.names.size() * 2, -1);
-  for (const Call& call : timeline.calls) {
+  for (std::size_t i = 0; i < timeline.calls.size(); ++i) {
+    const Call& call = timeline.calls[i];
     if (call.kind != CallKind::kSync && call.kind != CallKind::kCopy) continue;
-    if (call.name < timeline.names.size()) {
+    if (i < copies.size() && copies[i]) {
+      // It waits, though its name has "Async".
+    } else if (call.name < timeline.names.size()) {
       signed char& known = waits[call.name * 2 + (call.kind == CallKind::kSync ? 1 : 0)];
       if (known < 0) known = waits_for_device(timeline, call) ? 1 : 0;
       if (known == 0) continue;

@@ -31,6 +31,9 @@ struct HostWaits {
 // the device wait (cudaStreamWaitEvent).
 bool is_host_wait(CallKind kind, std::string_view call);
 bool waits_for_device(const Timeline& timeline, const Call& call);
+// Calls of copies to pageable memory that returned after the copy had ended, by call: the host
+// stood still, though their name has "Async".
+std::vector<bool> waiting_copies(const Profile& profile);
 // An allocation that a capture cannot hold: not one in the order of a stream.
 bool allocates_outside_of_streams(const Timeline& timeline, const Call& call);
 // By its record, or because a graph's launch launched it.
@@ -46,7 +49,8 @@ bool knows_waits(const Timeline& timeline);
 
 class HostFacts {
  public:
-  explicit HostFacts(const Timeline& timeline);
+  // `copies`: calls that wait as well, by call, such as waiting_copies.
+  explicit HostFacts(const Timeline& timeline, const std::vector<bool>& copies = {});
   const HostWaits& thread(std::uint32_t process, std::uint32_t thread) const;
   const HostWaits& process(std::uint32_t process) const;
   // When no process was being recorded: between recordings that were merged, in order.
