@@ -30,6 +30,7 @@ struct Unit {
   std::string kind;        // "step", "run", "kernel_time"
   double count = 1;        // number in the profile
   double devices = 1;      // the figures are their mean
+  double long_steps = 0;   // of count: too long for the replay, which leaves them out
   double recorded_ns = 0;  // one unit, as recorded
 
   double profiler_ns = 0;  // of that: idle while the recording tool worked

@@ -18,9 +18,14 @@ double known_step(const Profile& profile, const Unit& unit) {
 // The unit without the recorder, as the replay has it.
 void take_baseline(const ReplayQuality& replay, Unit& unit) {
   const double base = unit.recorded_ns - unit.profiler_ns;
+  if (unit.kind == "step") unit.long_steps = replay.long_steps;
   // A run without steps is replayed with its one-off gaps, which are not in the unit.
   const double scale = unit.kind == "step" ? 1 : base / replay.recorded_ns;
   unit.baseline_ns = replay.baseline_ns * scale;
+  // The mean has steps that are not replayed: what the recorder adds to the others it adds to all.
+  if (unit.long_steps > 0 && replay.recorded_ns < base)
+    for (double* end : {&unit.baseline_ns.low, &unit.baseline_ns.mid, &unit.baseline_ns.high})
+      *end += base - replay.recorded_ns;
   const auto cost = [&](double baseline) { return std::max(0.0, base - baseline); };
   unit.recorder_ns = {cost(unit.baseline_ns.high), cost(unit.baseline_ns.mid),
                       cost(unit.baseline_ns.low)};
@@ -101,6 +106,17 @@ double Facts::bandwidth_of(const KernelStat& kernel) const {
   const Ceilings* ceilings = ceilings_of(kernel);
   const Ceiling* dram = ceilings != nullptr ? ceilings->memory_for("dram") : nullptr;
   return dram != nullptr ? dram->peak : 0;
+}
+
+bool idles_between_queued(const Facts& facts) {
+  double queued = 0, all = 0;
+  for (const DeviceTime& device : facts.timeline->devices)
+    for (std::size_t cause = 0; cause < device.idle_ns.size(); ++cause) {
+      const auto ns = static_cast<double>(device.idle_ns[cause]);
+      all += ns;
+      if (cause == static_cast<std::size_t>(IdleCause::kKernelToKernel)) queued += ns;
+    }
+  return queued > 0.5 * all;
 }
 
 std::string of_total(double part_ns, double whole_ns) {
