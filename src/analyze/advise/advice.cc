@@ -76,8 +76,9 @@ void add_notes(const Facts& facts, Advice& advice) {
                     counted(facts.unit.count, "step")));
   if (facts.unit.long_steps > 0)
     advice.notes.push_back(fmt::format(
-        "{:.0f} of {} take more than twice the median: in the mean, but not in the replay",
-        facts.unit.long_steps, counted(facts.unit.count, "step")));
+        "{:.0f} of {} {} more than twice the median: in the mean, but not in the replay",
+        facts.unit.long_steps, counted(facts.unit.count, "step"),
+        facts.unit.long_steps == 1 ? "takes" : "take"));
   double stopped = 0, stops = 0;
   for (const DeviceTime& device : facts.timeline->devices) {
     stopped += static_cast<double>(device.one_off_ns) / facts.unit.devices;

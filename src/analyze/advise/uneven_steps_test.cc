@@ -35,7 +35,7 @@ bool says_in_notes(const Advice& advice, std::string_view words) {
 TEST(UnevenSteps, ALongStepIsNotTheRecordersDoing) {
   const Advice advice = one_long_step();
   EXPECT_NEAR(advice.unit.baseline_ns.mid, advice.unit.recorded_ns, 0.01 * advice.unit.recorded_ns);
-  EXPECT_TRUE(says_in_notes(advice, "1 of 10 steps take more than twice the median"));
+  EXPECT_TRUE(says_in_notes(advice, "1 of 10 steps takes more than twice the median"));
   EXPECT_FALSE(says_in_notes(advice, "one-off"));
 }
 
