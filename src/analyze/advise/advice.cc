@@ -74,6 +74,21 @@ void add_notes(const Facts& facts, Advice& advice) {
     advice.notes.push_back(
         fmt::format("{} recorded: the recorder's start slows the first steps and raises their mean",
                     counted(facts.unit.count, "step")));
+  if (facts.unit.long_steps > 0)
+    advice.notes.push_back(fmt::format(
+        "{:.0f} of {} {} more than twice the median: in the mean, but not in the replay",
+        facts.unit.long_steps, counted(facts.unit.count, "step"),
+        facts.unit.long_steps == 1 ? "takes" : "take"));
+  double stopped = 0, stops = 0;
+  for (const DeviceTime& device : facts.timeline->devices) {
+    stopped += static_cast<double>(device.one_off_ns) / facts.unit.devices;
+    stops += device.one_off_gaps;
+  }
+  if (facts.unit.kind != "kernel_time" &&
+      stopped > kLittleIdle * facts.unit.count * facts.unit.recorded_ns)
+    advice.notes.push_back(
+        fmt::format("the device stopped for {} in {}, such as for a checkpoint: in no step",
+                    short_ns(stopped), counted(stops, "one-off gap")));
   if (facts.unit.devices > 1)
     advice.notes.push_back(
         fmt::format("figures are means over {:.0f} devices", facts.unit.devices));
@@ -91,6 +106,7 @@ std::string idle_in_words(const Facts& facts, const Advice& advice) {
                        100 * recorded);
   const std::string share =
       fmt::format("the device idles {:.0f}% of the time", 100 * advice.idle_share);
+  if (idles_between_queued(facts)) return share + ", " + kBetweenQueued;
   if (!knows_calls(facts.profile->timeline))
     return share + ", but the host's calls were not recorded, so the cause is not known";
   return share + ", but no cause that can be removed takes enough of it";

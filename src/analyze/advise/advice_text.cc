@@ -221,8 +221,11 @@ class AdviceRenderer {
     std::vector<std::string> parts;
     for (const CriticalWork& one : advice_.critical_path) {
       if (parts.size() == kNamed) break;
-      parts.push_back(fmt::format("{:.0f}% {}{}", 100 * one.share, one.kind,
-                                  one.name.empty() ? "" : " " + clean(elide_middle(one.name, 50))));
+      // The host's time up to a call may lie in its op, or before that.
+      const char* const before = one.kind == "host time" ? " before " : " ";
+      parts.push_back(
+          fmt::format("{:.0f}% {}{}", 100 * one.share, one.kind,
+                      one.name.empty() ? "" : before + clean(elide_middle(one.name, 50))));
     }
     return "critical path: " + join(parts, ", ");
   }

@@ -2,6 +2,7 @@
 // The workflow as a list with automatic ticks: what this profile was checked for, what was found,
 // and what could not be checked for lack of data.
 #include "analyze/advise/rules.h"
+#include "analyze/advise/rules/pricing.h"
 #include "analyze/advise/rules/touch.h"
 #include "analyze/text/layout.h"
 #include "base/text.h"
@@ -16,6 +17,8 @@ namespace {
 constexpr double kEnoughSteps = 10, kMostJudged = 0.5;
 constexpr double kManyOnVectors = 0.1;  // of the kernel time: from here on there is an alert
 constexpr double kLargeKernel = 0.05;   // of the kernel time
+constexpr double kSlowKernel = 0.60;    // of a roof: from there on it pays little
+constexpr double kMuchIdle = 0.15;      // of the time: from here on it may be the verdict
 
 enum class Needs { kKernels, kTimeline, kRoofs, kCounters };
 
@@ -28,7 +31,7 @@ constexpr Check kChecks[] = {
     {"coalescing", "memory", "accesses to global memory are coalesced", Needs::kCounters,
      "coalesce|local_gathers"},
     {"bandwidth", "memory", "memory-bound kernels reach the bandwidth", Needs::kRoofs,
-     "stream_wider|more_loads_in_flight|hide_latency|local_gathers"},
+     "stream_wider|more_loads_in_flight|hide_latency|local_gathers|coalesce"},
     {"cache", "memory", "data is used while it is in the cache", Needs::kCounters,
      "raise_cache_hits|reuse_data"},
     {"shared_memory", "memory", "shared memory has no bank conflicts", Needs::kCounters,
@@ -50,7 +53,8 @@ constexpr Check kChecks[] = {
     {"fusion", "advanced", "chains of kernels are fused", Needs::kTimeline,
      "fuse_pointwise|fuse_norm|fuse_epilogue|flash_attention|fused_optimizer|compile_model"},
     {"launches", "advanced", "the host launches in time", Needs::kTimeline,
-     "cuda_graphs|cut_host_work|remove_syncs|remove_stalls|stop_allocating|persistent_kernel"},
+     "cuda_graphs|cut_host_work|slow_op|remove_syncs|remove_stalls|stop_allocating|"
+     "persistent_kernel"},
     {"input", "advanced", "the device does not wait for input", Needs::kTimeline,
      "feed_the_device"},
     {"communication", "advanced", "communication is hidden", Needs::kTimeline,
@@ -98,9 +102,30 @@ std::string odd_product(const Facts& facts) {
   return "";
 }
 
+// The heaviest memory-bound kernel below the part of its roof from where tuning pays little.
+std::string slow_memory(const Facts& facts) {
+  for (const KernelStat& kernel : facts.rows.kernels)
+    if (kernel.share >= kLargeKernel && kernel.roof.bound == Bound::kMemory &&
+        kernel.roof.utilization > 0 && kernel.roof.utilization < kSlowKernel &&
+        !is_short_launch(kernel))
+      return fmt::format("{} is at {:.0f}% of its roof", short_label(kernel),
+                         100 * kernel.roof.utilization);
+  return "";
+}
+
 // What was found, though no change answers it; "" for nothing.
 std::string unanswered(const Facts& facts, const Advice& advice, std::string_view check) {
+  const auto at = [&](LossLevel level) { return advice.levels[static_cast<std::size_t>(level)]; };
   if (check == "alignment") return odd_product(facts);
+  if (check == "bandwidth") return slow_memory(facts);
+  const bool scheduled = std::any_of(
+      advice.interventions.begin(), advice.interventions.end(),
+      [](const Intervention& one) { return loss_level(one) == LossLevel::kScheduling; });
+  if (check == "launches" && advice.idle_share >= kMuchIdle && !scheduled)
+    return fmt::format("the device idles {:.0f}% of the time", 100 * advice.idle_share);
+  if (check == "communication" && at(LossLevel::kCommunication) >= kMuchIdle)
+    return fmt::format("collectives that no computation hides take {:.0f}% of the time",
+                       100 * at(LossLevel::kCommunication));
   if (check == "tensor_cores" && advice.tensor.idle >= kManyOnVectors)
     return fmt::format("products on the vector units take {:.0f}% of the kernel time",
                        100 * advice.tensor.idle);

@@ -30,6 +30,7 @@ struct Unit {
   std::string kind;         // "step", "run", "kernel_time"
   double count = 1;         // number in the profile
   double devices = 1;       // the figures are their mean
+  double long_steps = 0;    // of count: too long for the replay, which leaves them out
   double recorded_ns = 0;   // one unit, as recorded
   double mean_step_ns = 0;  // a step from its begin to its end, TimelineAnalysis::mean_step
 

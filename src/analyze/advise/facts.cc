@@ -21,15 +21,22 @@ double known_step(const Profile& profile, const Unit& unit) {
 // The unit without the recorder, as the replay has it.
 void take_baseline(const ReplayQuality& replay, double known_ns, Unit& unit) {
   const double base = unit.recorded_ns - unit.profiler_ns;
+  if (unit.kind == "step") unit.long_steps = replay.long_steps;
   // What is replayed may have less than the unit, such as an evaluation between the steps, or more:
   // a run without steps has its one-off gaps.
   const double part = base / replay.recorded_ns;
-  const double scale = unit.kind == "step" && std::abs(part - 1) < kSameStep ? 1 : part;
-  unit.baseline_ns = replay.baseline_ns * scale;
+  const bool alike = std::abs(part - 1) < kSameStep || unit.long_steps > 0;
+  unit.baseline_ns = replay.baseline_ns * (unit.kind == "step" && alike ? 1 : part);
+  const auto each_end = [&](const auto& change) {
+    for (double* end : {&unit.baseline_ns.low, &unit.baseline_ns.mid, &unit.baseline_ns.high})
+      *end = change(*end);
+  };
+  // The mean has steps that are not replayed: what the recorder adds to the others it adds to all.
+  if (unit.long_steps > 0 && replay.recorded_ns < base)
+    each_end([&](double end) { return end + base - replay.recorded_ns; });
   // Without the recorder the device still does its work.
   if (known_ns <= 0)
-    for (double* end : {&unit.baseline_ns.low, &unit.baseline_ns.mid, &unit.baseline_ns.high})
-      *end = std::max(*end, std::min(unit.busy_ns, base));
+    each_end([&](double end) { return std::max(end, std::min(unit.busy_ns, base)); });
   const auto cost = [&](double baseline) { return std::max(0.0, base - baseline); };
   unit.recorder_ns = {cost(unit.baseline_ns.high), cost(unit.baseline_ns.mid),
                       cost(unit.baseline_ns.low)};
@@ -110,6 +117,17 @@ double Facts::bandwidth_of(const KernelStat& kernel) const {
   const Ceilings* ceilings = ceilings_of(kernel);
   const Ceiling* dram = ceilings != nullptr ? ceilings->memory_for("dram") : nullptr;
   return dram != nullptr ? dram->peak : 0;
+}
+
+bool idles_between_queued(const Facts& facts) {
+  double queued = 0, all = 0;
+  for (const DeviceTime& device : facts.timeline->devices)
+    for (std::size_t cause = 0; cause < device.idle_ns.size(); ++cause) {
+      const auto ns = static_cast<double>(device.idle_ns[cause]);
+      all += ns;
+      if (cause == static_cast<std::size_t>(IdleCause::kKernelToKernel)) queued += ns;
+    }
+  return queued > 0.5 * all;
 }
 
 std::string of_total(double part_ns, double whole_ns) {

@@ -73,7 +73,7 @@ LossLevel loss_level(const Intervention& one) {
   const auto has = [&](std::string_view part) { return one.id.find(part) != std::string::npos; };
   if (has("communication")) return LossLevel::kCommunication;
   if (has("overlap_copies") || has("remove_fills") || has("pin_memory") || has("map_buffers") ||
-      has("transfer") || has("round_trip"))
+      has("keep_on_device"))
     return LossLevel::kDataMovement;
   if (one.pillar == Pillar::kOverhead) return LossLevel::kScheduling;
   if (one.id == "reuse_data") return LossLevel::kTune;

@@ -79,7 +79,7 @@ void add_no_gain(const Facts& facts, Advice& advice) {
                                             short_ns(saved), short_ns(0.5 * kernel_ns),
                                             percent(kernel_ns > 0 ? exposed_ns / kernel_ns : 0))});
   }
-  if (facts.profile->timeline.calls.empty()) return;
+  if (!facts.exposure.known) return;  // without calls, what the host does is not known
   const double host = std::max(0.0, unit.host_ns - unit.recorder_ns.mid);
   advice.what_if.push_back(
       {"host", host, host / whole,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyze/advise/platform.h"
 
+#include "analyze/advise/rules/pricing.h"
 #include "base/text.h"
 
 #include <algorithm>
@@ -32,6 +33,21 @@ constexpr Audience kAudiences[] = {
     {"JAX", [](const Platform& platform) { return !of_opencl(platform); }},
     {"GPU", [](const Platform& platform) { return !platform.cpu; }},
 };
+
+// What a step names that older devices lack.
+struct Needed {
+  std::string_view phrase;
+  int arch;
+};
+constexpr Needed kNeeded[] = {{"for TF32", 80},       {"FAST_TF32", 80}, {"with bfloat16", 80},
+                              {"torch.bfloat16", 80}, {"cp.async", 80},  {"FP8 by", 89}};
+
+bool device_has(const Platform& platform, std::string_view step) {
+  return platform.arch <= 0 ||
+         std::none_of(std::begin(kNeeded), std::end(kNeeded), [&](const Needed& one) {
+           return platform.arch < one.arch && step.find(one.phrase) != std::string_view::npos;
+         });
+}
 
 bool uses_torch(const Profile& profile, const std::vector<KernelStat>& rows) {
   const bool traced =
@@ -65,6 +81,9 @@ Platform platform_of(const Profile& profile, const std::vector<KernelStat>& rows
     out.api = Platform::Api::kHip;
   out.cpu = each([](const DeviceInfo& device) { return device.kind == "cpu"; });
   out.torch = uses_torch(profile, rows);
+  for (const DeviceInfo& device : devices)
+    if (const int arch = architecture_number(device.arch); arch > 0)
+      out.arch = out.arch > 0 ? std::min(out.arch, arch) : arch;
   return out;
 }
 
@@ -72,7 +91,8 @@ bool fits(const Platform& platform, std::string_view step) {
   const std::string_view label = step.substr(0, std::min(step.find(": "), step.size()));
   const auto* audience = std::find_if(std::begin(kAudiences), std::end(kAudiences),
                                       [&](const Audience& one) { return one.label == label; });
-  return audience == std::end(kAudiences) || audience->fits(platform);
+  return (audience == std::end(kAudiences) || audience->fits(platform)) &&
+         device_has(platform, step);
 }
 
 std::string_view route_of(const Platform& platform, const Intervention& one) {

@@ -21,11 +21,13 @@ struct Platform {
   Api api = Api::kCuda;
   bool cpu = false;    // every device is a processor: its memory is the host's
   bool torch = false;  // PyTorch's kernels, ops or trace were seen
+  int arch = 0;        // of the oldest CUDA device, 80 for sm_80; 0: not known
 };
 // `rows` are those of the profile.
 Platform platform_of(const Profile& profile, const std::vector<KernelStat>& rows);
 
-// Whether a step such as "PyTorch: …" or "OpenCL: …" is for this platform; others always are.
+// Whether a step such as "PyTorch: …" or "OpenCL: …" is for this platform; others always are. A
+// step that needs TF32, bfloat16, FP8 or asynchronous copies is not for a device without them.
 bool fits(const Platform& platform, std::string_view step);
 
 // What the change's kernel would be written in: "triton" where its blocks say enough, the device's

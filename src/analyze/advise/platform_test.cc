@@ -128,5 +128,38 @@ TEST(Platform, KernelsAreWrittenInALanguageOfTheDevice) {
   EXPECT_EQ(route_of(platform, one), "");
 }
 
+// A V100 has neither TF32 nor bfloat16, an A100 no FP8.
+TEST(Platform, WhatTheDeviceLacksIsNotAdvised) {
+  Platform platform{.torch = true};
+  const auto steps = [&](std::string_view id) {
+    std::string out;
+    for (const std::string& step : from_remedy(id).how)
+      if (fits(platform, step)) out += step + "\n";
+    return out;
+  };
+  EXPECT_NE(steps("tensor_cores").find("TF32"), std::string::npos) << "the device is not known";
+  platform.arch = 70;
+  const std::string volta = steps("tensor_cores");
+  EXPECT_EQ(volta.find("TF32"), std::string::npos) << volta;
+  EXPECT_EQ(volta.find("bfloat16"), std::string::npos) << volta;
+  EXPECT_NE(volta.find("float16"), std::string::npos) << volta;
+  EXPECT_EQ(steps("more_loads_in_flight").find("cp.async"), std::string::npos);
+  platform.arch = 80;
+  EXPECT_NE(steps("tensor_cores").find("bfloat16"), std::string::npos);
+  const std::string fp8 = "PyTorch: FP8 by torch._scaled_mm";
+  EXPECT_FALSE(fits(platform, fp8));
+  platform.arch = 90;
+  EXPECT_TRUE(fits(platform, fp8));
+}
+
+TEST(Platform, TheOldestDeviceDecides) {
+  Profile profile;
+  for (const char* arch : {"sm_90", "sm_75"}) {
+    profile.environment.devices.emplace_back();
+    profile.environment.devices.back().arch = arch;
+  }
+  EXPECT_EQ(platform_of(profile, {}).arch, 75);
+}
+
 }  // namespace
 }  // namespace purlin::analyze

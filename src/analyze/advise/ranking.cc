@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <span>
 #include <utility>
 
 namespace purlin::analyze {
@@ -58,6 +59,18 @@ bool spares_the_host(const Intervention& one) {
   return one.id == "cuda_graphs" || one.id == "compile_model" || one.id == "cut_host_work";
 }
 
+// The plan says so too: what another change restructures needs no tuning.
+bool tunes_what_changes(const Intervention& one, std::span<const Intervention> earlier) {
+  if (loss_level(one) != LossLevel::kTune) return false;
+  return std::any_of(earlier.begin(), earlier.end(), [&](const Intervention& other) {
+    return loss_level(other) == LossLevel::kRestructure &&
+           std::any_of(one.kernels.begin(), one.kernels.end(), [&](const std::string& kernel) {
+             return std::find(other.kernels.begin(), other.kernels.end(), kernel) !=
+                    other.kernels.end();
+           });
+  });
+}
+
 // What an earlier one saves as well counts as an alternative to it.
 double worth_on_top(const Intervention& one, bool alternative) {
   if (alternative) return kOfAlternative * worth(one);
@@ -91,7 +104,11 @@ void rank_by_what_is_left(const Facts& facts, std::vector<Intervention>& interve
     if (interventions[place - 1].estimate != "replay") return;
     remainder.carry_out(interventions[place - 1]);
     for (std::size_t i = place; i < interventions.size(); ++i)
-      if (interventions[i].estimate == "replay") remainder.put(interventions[i]);
+      if (interventions[i].estimate == "replay") {
+        remainder.put(interventions[i]);
+        if (tunes_what_changes(interventions[i], {interventions.data(), place}))
+          interventions[i].on_top_share = 0;
+      }
     const auto from = interventions.begin() + static_cast<std::ptrdiff_t>(place);
     const bool spared = std::any_of(interventions.begin(), from, spares_the_host);
     const auto on_top = [&](const Intervention& one) {

@@ -150,5 +150,25 @@ TEST(Ranking, ATradeComesBeforeWhatAddsLittle) {
   EXPECT_EQ(advice.trades[0].place, 2U);
 }
 
+// What a change restructures needs no tuning: nothing is left of it, as the order of work says.
+TEST(Ranking, NothingIsLeftOfTheTuningOfWhatIsRestructured) {
+  Program program = two_kernels();
+  Intervention other = cure("align_dimensions", edit::Scale{Affected::of_row(0), {0.5, 0.5, 0.5}});
+  other.pillar = Pillar::kArithmeticIntensity;
+  Intervention tune = cure("tune_kernel", edit::Scale{Affected::of_row(0), {0.6, 0.6, 0.6}});
+  tune.pillar = Pillar::kOccupancy;
+  other.kernels = tune.kernels = {"a"};
+  Intervention small = cure("remove_b", edit::Scale{Affected::of_row(1), {0.8, 0.8, 0.8}});
+  const std::vector<Intervention> list = ranked(program.profile(), {other, tune, small});
+  ASSERT_EQ(list.size(), 3U);
+  EXPECT_EQ(list[0].id, "align_dimensions");
+  for (const Intervention& one : list) {
+    if (one.id == "tune_kernel" && one.on_top_share) {
+      EXPECT_EQ(*one.on_top_share, 0);
+    }
+  }
+  EXPECT_TRUE(list[1].on_top_share.has_value());
+}
+
 }  // namespace
 }  // namespace purlin::analyze

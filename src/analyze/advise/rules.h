@@ -83,6 +83,10 @@ void place_trades(Advice& advice);
 void join_alike(std::vector<Intervention>& interventions);
 
 // Words that the rules share.
+// Whether most of the device's idle time lies between launches that were queued.
+bool idles_between_queued(const Facts& facts);
+inline constexpr const char* kBetweenQueued =
+    "most of it between launches that are queued: fewer launches with more work each";
 std::string of_total(double part_ns, double whole_ns);  // "4.21 ms of 6.78 ms (62%)"
 std::string problem_text(const KernelStat& kernel);     // "nvjet … [bf16 M=1,N=1024]"
 std::string short_label(const KernelStat& kernel);

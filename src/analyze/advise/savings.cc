@@ -52,8 +52,15 @@ void add_savings(const Facts& facts, std::vector<Intervention>& interventions) {
       one.estimate = "kernels";
       share_of_unit(facts.unit, one);
     } else {
-      one.estimate = "replay";
       const Saving saving = replayer->saving(one.change);
+      // Its work may lie in the steps that are not replayed.
+      if (facts.unit.long_steps > 0 && saving.ns.high <= 0 && one.saved_ns.mid > 0) {
+        one.estimate = "kernels";
+        share_of_unit(facts.unit, one);
+        move_ends(facts.unit, one);
+        continue;
+      }
+      one.estimate = "replay";
       one.saved_share = saving.share;
       one.saved_ns = saving.ns * scale;
       one.confidence = lowered(one.confidence, replayer->quality().lower_confidence);

@@ -118,6 +118,28 @@ std::string waits_in_words(const Facts& facts, const Advice& advice) {
                : "");
 }
 
+// Which device the others wait for, and how long its kernels take next to theirs.
+std::string last_in_words(const Facts& facts) {
+  const std::vector<DeviceTime>& devices = facts.timeline->devices;
+  for (const RankStats& rank : facts.timeline->ranks) {
+    if (rank.collectives <= 0 || rank.last <= 0.5 * rank.collectives) continue;
+    double own = 0, others = 0;
+    for (const DeviceTime& one : devices)
+      (one.device == rank.device ? own : others) += static_cast<double>(one.compute_ns);
+    const double each = others / std::max(1.0, static_cast<double>(devices.size()) - 1);
+    const std::string kernels =
+        each > 0 && own > each
+            ? fmt::format(
+                  ", its kernels take {:.1f} times as long as the others': divide the work "
+                  "evenly",
+                  own / each)
+            : std::string(": find what delays it");
+    return fmt::format("; device {} is last in {} of {}{}", rank.device, format_count(rank.last),
+                       counted(rank.collectives, "collective"), kernels);
+  }
+  return "";
+}
+
 // What a level above the kernels' is called, and what to do first.
 std::string outside_in_words(const Facts& facts, const Advice& advice, LossLevel level,
                              double share) {
@@ -136,11 +158,12 @@ std::string outside_in_words(const Facts& facts, const Advice& advice, LossLevel
       if (share > advice.idle_share + kRankWaits)
         return fmt::format(
             "fix the schedule first: the devices idle {:.0f}% of the time and wait "
-            "{:.0f}% of it in collectives for the last rank",
-            100 * advice.idle_share, 100 * (share - advice.idle_share));
+            "{:.0f}% of it in collectives for the last rank{}",
+            100 * advice.idle_share, 100 * (share - advice.idle_share), last_in_words(facts));
       return fmt::format(
-          "fix the schedule first: the device idles {:.0f}% of the time{}{}",
+          "fix the schedule first: the device idles {:.0f}% of the time{}{}{}",
           100 * advice.idle_share, range_in_words(advice),
+          idles_between_queued(facts) ? std::string(", ") + kBetweenQueued : std::string(),
           advice.idle_share >= kMostlyIdle ? ", faster kernels do not change that" : "");
   }
 }

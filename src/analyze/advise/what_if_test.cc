@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
 
 namespace purlin::analyze {
 namespace {
@@ -87,6 +88,37 @@ TEST(WhatIf, FailedLaunchesAreAnAlert) {
   EXPECT_TRUE(std::any_of(advice.alerts.begin(), advice.alerts.end(), [](const Alert& one) {
     return one.id == "launches_failed" && one.text.starts_with("3 launches returned cudaError");
   }));
+}
+
+// The host stands still in an asynchronous copy to pageable memory: faster kernels are waited for
+// less.
+TEST(WhatIf, KernelsBeforeACopyToPageableMemorySetThePace) {
+  const auto saved = [](bool stands) {
+    Program program;
+    TimelineBuilder& builder = program.builder();
+    const KernelRow row = advised_row("relax(float*, int)", "", "", "");
+    std::int64_t host = 0;
+    for (int step = 0; step < 12; ++step) {
+      const std::int64_t begin = host;
+      for (int i = 0; i < 4; ++i) {
+        const std::uint32_t call = builder.launch(host, 4'000);
+        builder.kernel(row.name, host + 5'000, 200'000, call);
+        builder.profile.kernels[0].duration.add(200'000);
+        builder.profile.kernels[0].launch = row.launch;
+        const std::int64_t end = host + 207'000;
+        const std::uint32_t copy = builder.call(CallKind::kCopy, "cudaMemcpyAsync", host + 4'500,
+                                                stands ? end - host - 4'000 : 3'000);
+        builder.copy("d2h pageable", end - 2'000, 1'000, copy).bytes = 4;
+        host = end + 100'000;
+      }
+      builder.range(RangeKind::kStep, "ProfilerStep#" + std::to_string(step), begin, host - begin);
+    }
+    for (const WhatIf& one : program.advice().what_if)
+      if (one.resource == "kernels") return one.saved_share;
+    return -1.0;
+  };
+  EXPECT_GT(saved(true), 0.25);
+  EXPECT_LT(saved(false), 0.1);
 }
 
 }  // namespace

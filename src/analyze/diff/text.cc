@@ -172,7 +172,7 @@ class DiffRenderer {
     table.column("kernel");
     for (std::size_t i = 0; i < chosen.size(); ++i) {
       std::vector<std::string> lines = wrap_name(clean(chosen[i]->label), room, 2);
-      for (const std::string& line : wrap_name(clean(details(*chosen[i])), room, 6))
+      for (const std::string& line : split(fold(clean(details(*chosen[i])), "", room), '\n'))
         if (!line.empty()) lines.push_back(dim(line));
       for (std::size_t line = 0; line < lines.size(); ++line) {
         std::vector<std::string> row =

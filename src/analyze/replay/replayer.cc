@@ -120,6 +120,7 @@ double Replayer::step_of(const Weights& weights, double least) const {
 void Replayer::measure_quality(const ReplayWindow& window) {
   ReplayQuality& q = quality_;
   q.steps = window.steps;
+  q.long_steps = window.long_steps;
   q.step_spread = window.spread;
   q.recorded_ns = step_of(recorded_weights(graph_));
   if (q.recorded_ns > 0)

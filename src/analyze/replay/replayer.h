@@ -21,6 +21,7 @@ namespace purlin::analyze {
 // What the figures of a replay rest on.
 struct ReplayQuality {
   double steps = 0;           // In the window.
+  double long_steps = 0;      // Left out of it: more than twice the median.
   double recorded_ns = 0;     // One step, replayed unchanged: as recorded.
   Interval3 baseline_ns;      // One step without the recorder: low is the fastest host.
   double step_spread = 0;     // Of the recorded steps, as a share. Of their mean: by √steps less.

@@ -88,6 +88,9 @@ ReplayWindow choose_window(const Profile& profile, const TimelineAnalysis& timel
   ReplayWindow out;
   out.time = span_of(steps, from, to);
   out.steps = static_cast<double>(to - from);
+  for (std::size_t i = first; i < steps.size(); ++i)
+    if ((i < from || i >= to) && static_cast<double>(steps[i].duration_ns) > kOutlier * median)
+      out.long_steps += 1;
   for (std::size_t i = from; i < to; ++i) out.step_ends.push_back(end_of(steps[i]));
   if (lengths.size() >= 3 && median > 0)
     out.spread = (quantile(lengths, 0.75) - quantile(lengths, 0.25)) / 2 / median;

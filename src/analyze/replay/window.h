@@ -16,6 +16,7 @@ namespace purlin::analyze {
 struct ReplayWindow {
   Interval time;
   double steps = 1;
+  double long_steps = 0;                // Left out: they take more than twice the median.
   std::vector<std::int64_t> step_ends;  // In order; empty without steps.
   // How much the steps differ: half the distance of their quartiles, of their median. 0: not known.
   double spread = 0;

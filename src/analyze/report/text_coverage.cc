@@ -200,7 +200,8 @@ class CoverageRenderer {
           "  ");
     double without = 0, guessed = 0;
     for (const KernelStat& kernel : report_.kernels) {
-      if (kernel.roof.bound == Bound::kUnknown) without += kernel.share;
+      if (kernel.roof.bound == Bound::kUnknown && kernel.name.op_class != "communication")
+        without += kernel.share;
       if (is_guess(kernel.roof)) guessed += kernel.share;
     }
     if (bounds_known_ && without >= 0.001)

@@ -11,6 +11,7 @@
 #include <map>
 #include <set>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -18,6 +19,7 @@ namespace purlin::analyze {
 namespace {
 
 constexpr std::size_t kNamesKept = 64;
+constexpr double kMostOfStretch = 0.8;
 constexpr std::int64_t kLongGap = 10'000'000'000;  // longer ones are no better a place to begin at
 constexpr std::uint32_t kCopyToken = 0x80000000u;
 
@@ -55,6 +57,11 @@ class Hindrances {
     add_copies(found, reasons);
     add_calls(found, reasons);
     return join(reasons, "; ");
+  }
+  bool shapes_vary(const Repetition& found) const {
+    std::vector<std::string> reasons;
+    add_shapes(found, reasons);
+    return !reasons.empty();
   }
   // 0 without copies, or where more than them is in the way.
   int between_copies(const Repetition& found) const {
@@ -157,6 +164,43 @@ class Hindrances {
   const LaunchTokens& tokens_;
 };
 
+// Layers of a step have the same kernels and other shapes, and each step has the same layers: the
+// rounds that have equal shapes. Nothing where these do not cover most of the stretch.
+std::vector<Repetition> with_equal_shapes(const Profile& profile, const StreamWork& stream,
+                                          const Repetition& found,
+                                          const std::vector<std::uint32_t>& tokens,
+                                          const std::vector<std::int64_t>& gaps) {
+  using Shape = std::tuple<std::uint32_t, Dim3, Dim3, std::string_view>;
+  std::map<Shape, std::uint32_t> numbers;
+  std::vector<std::uint32_t> by_shape;
+  for (std::size_t i = found.begin; i < found.end(); ++i) {
+    const Activity& activity = profile.timeline.activities[stream.activities[i]];
+    Shape shape = {tokens[i], {}, {}, {}};
+    if (activity.kind == ActivityKind::kKernel && activity.row < profile.kernels.size()) {
+      const KernelRow& row = profile.kernels[activity.row];
+      shape = {tokens[i], row.launch.grid, row.launch.block, row.shape};
+    }
+    const auto next = static_cast<std::uint32_t>(numbers.size());
+    by_shape.push_back(numbers.try_emplace(shape, next).first->second);
+  }
+  std::vector<Repetition> out =
+      find_repetitions(by_shape, {gaps.begin() + static_cast<std::ptrdiff_t>(found.begin),
+                                  gaps.begin() + static_cast<std::ptrdiff_t>(found.end())});
+  // Other rounds than the first have other shapes, so one graph does not hold both.
+  const std::vector<Repetition> every = std::exchange(out, {});
+  std::size_t covered = 0;
+  for (const Repetition& one : every) {
+    const auto begin = by_shape.begin() + static_cast<std::ptrdiff_t>(one.begin);
+    const auto first = by_shape.begin() + static_cast<std::ptrdiff_t>(every.front().begin);
+    const auto length = static_cast<std::ptrdiff_t>(every.front().period);
+    if (one.period != every.front().period || !std::equal(first, first + length, begin)) continue;
+    covered += one.period * one.rounds;
+    out.push_back({one.begin + found.begin, one.period, one.rounds});
+  }
+  const auto all = static_cast<double>(found.period * found.rounds);
+  return static_cast<double>(covered) >= kMostOfStretch * all ? out : std::vector<Repetition>();
+}
+
 }  // namespace
 
 std::vector<std::uint32_t> number_names(const Profile& profile) {
@@ -190,7 +234,18 @@ std::vector<FoundSequence> find_sequences(const Profile& profile,
   // Stretches with the same kernels, begun at the same place, are one sequence.
   const Hindrances hindrances(profile, stream, token_of);
   std::map<std::vector<std::uint32_t>, FoundSequence> sequences;
+  std::vector<Repetition> repetitions;
   for (const Repetition& found : find_repetitions(tokens, gaps)) {
+    std::vector<Repetition> equal;
+    if (hindrances.shapes_vary(found))
+      equal = with_equal_shapes(profile, stream, found, tokens, gaps);
+    const bool hindered = std::any_of(equal.begin(), equal.end(), [&](const Repetition& one) {
+      return !hindrances.of(one).empty();
+    });
+    if (equal.empty() || hindered) equal = {found};
+    repetitions.insert(repetitions.end(), equal.begin(), equal.end());
+  }
+  for (const Repetition& found : repetitions) {
     const auto at = [&](std::size_t i) -> const Activity& {
       return timeline.activities[stream.activities[i]];
     };

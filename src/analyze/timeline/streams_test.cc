@@ -149,5 +149,22 @@ TEST(Sequences, LaunchShapesThatVaryAreAHindrance) {
   EXPECT_EQ(found[0].hindrance, "launch shapes or problem shapes vary between rounds: relu");
 }
 
+// Layers of one kind with other shapes, equal in each step: the step is the round.
+TEST(Sequences, ShapesThatComeAgainInEachStepAreNone) {
+  TimelineBuilder builder;
+  std::int64_t at = 0;
+  for (int step = 0; step < 6; ++step)
+    for (const std::uint32_t grid : {8, 16, 32, 64, 16, 8, 128})
+      for (const char* kernel : {"conv", "norm", "relu"}) {
+        builder.kernel(kernel, at + 20, 30, builder.launch(at, 10)).row =
+            builder.kernel_row(kernel, grid);
+        at += 100;
+      }
+  const auto found = analyze_timeline(builder.sorted()).sequences;
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].length, 21);
+  EXPECT_EQ(found[0].hindrance, "");
+}
+
 }  // namespace
 }  // namespace purlin::analyze

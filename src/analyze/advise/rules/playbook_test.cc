@@ -159,7 +159,7 @@ TEST(Playbook, MisalignedExtentsAreNamedAndPadded) {
   const Advice odd = advice_of("M=4096,N=4096,K=4001");
   const Intervention* one = find(odd, "align_dimensions");
   ASSERT_NE(one, nullptr);
-  EXPECT_TRUE(says(one, "K=4001 is not a multiple of 8; padded: M=4096, N=4096, K=4008"));
+  EXPECT_TRUE(says(one, "K=4001 is not a multiple of 8; padded, at least: M=4096, N=4096, K=4008"));
   EXPECT_NEAR(one->saved_share.mid, 1 - 2 * 4096.0 * 4096 * 4008 / (0.6 * kPeak) * 1e9 / 1e6, 0.02);
   EXPECT_EQ(find(advice_of("M=4096,N=4096,K=4000"), "align_dimensions"), nullptr);
 }

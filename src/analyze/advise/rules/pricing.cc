@@ -87,6 +87,7 @@ Peaks peaks_of(const Facts& facts, const KernelStat& kernel, std::string_view dt
   Peaks out;
   const Ceilings* ceilings = facts.ceilings_of(kernel);
   if (ceilings == nullptr) return out;
+  if (dtype.empty()) dtype = kernel.name.dtype;  // Nsight Systems records no types
   // On the tensor cores, products of float32 are TF32.
   const bool tf32 = dtype == "f32" && kernel.name.tensor == TensorCores::kYes;
   const Ceiling* peak = tf32 ? tensor_ceiling_for_f32(*ceilings) : nullptr;
@@ -257,7 +258,12 @@ double most_by_tuning(const KernelStat& kernel) { return 1 - kernel.roof.launch_
 
 bool from_library(const KernelStat& kernel) {
   const std::string_view family = kernel.name.family;
-  return family == "cublas" || family == "cudnn" || family == "rocblas" || family == "miopen";
+  return family == "cublas" || family == "cudnn" || family == "rocblas" || family == "miopen" ||
+         (family == "cutlass" && of_framework(kernel));  // of cuBLAS
+}
+
+bool of_framework(const KernelStat& kernel) {
+  return starts_with(kernel.op, "aten::") && !is_of_program(kernel);
 }
 
 bool is_of_program(const KernelStat& kernel) {

@@ -68,6 +68,7 @@ bool is_short_launch(const KernelStat& kernel);
 double most_by_tuning(const KernelStat& kernel);
 bool from_library(const KernelStat& kernel);
 bool is_of_program(const KernelStat& kernel);  // not a library's or framework's
+bool of_framework(const KernelStat& kernel);   // its source is PyTorch's, or of what that calls
 double threads_of(const KernelStat& kernel);   // of a launch
 // Of an embedding bag: the threads at work, one for each bag and column; 0 where they are many.
 double few_threads_of_bags(const Facts& facts, const KernelStat& kernel);

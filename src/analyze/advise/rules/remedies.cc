@@ -122,9 +122,11 @@ constexpr Remedy kRemedies[] = {
     // Computation.
     {"tensor_cores", "Use the tensor cores", kArithmeticIntensity, kCompute, "compute", "hours",
      "high", kArch, "framework",
-     "PyTorch: torch.set_float32_matmul_precision(\"high\") for TF32; torch.autocast with bfloat16|"
+     "PyTorch: torch.set_float32_matmul_precision(\"high\") for TF32|"
+     "PyTorch: torch.autocast with bfloat16|"
      "PyTorch: with float16, FP32 master weights and loss scaling (torch.amp.GradScaler)|"
-     "cuBLASLt: CUBLAS_COMPUTE_32F_FAST_TF32; extents that are multiples of 16",
+     "cuBLASLt: CUBLAS_COMPUTE_32F_FAST_TF32|"
+     "cuBLASLt: extents that are multiples of 16",
      "numerics: compare loss curves or a tolerance; float16 holds 6e-8 to 65504, bfloat16 has "
      "float32's range and 8 bits of precision"},
     {"tune_kernel", "Tune the kernel or take another implementation", kOccupancy, kTuning,

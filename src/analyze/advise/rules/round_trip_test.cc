@@ -98,5 +98,10 @@ TEST(RoundTrip, WorkOfTheHostWithoutACopyBackMovesAsWell) {
   EXPECT_EQ(find(taken_to_host(2'000, 1'000'000, 64), "keep_on_device"), nullptr);
 }
 
+TEST(RoundTrip, IsMovementOfData) {
+  const Advice advice = handled_by_host(1'000'000, false);
+  EXPECT_EQ(find(advice, "keep_on_device")->at, LossLevel::kDataMovement);
+}
+
 }  // namespace
 }  // namespace purlin::analyze

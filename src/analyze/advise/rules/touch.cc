@@ -117,8 +117,11 @@ Touch touch_of(const KernelRow& row, const KernelStat& stat) {
   Touch out;
   Problem problem;
   problem.dimensions = dimensions_from_text(row.shape);
-  out.in_size = bytes_per_element(row.dtype);
   const std::string_view c = stat.name.op_class;
+  // Nsight Systems records shapes without types. The name of a conversion has one of its two.
+  const std::string_view named =
+      stat.name.dtype == "tf32" ? "f32" : std::string_view(stat.name.dtype);
+  out.in_size = bytes_per_element(!row.dtype.empty() || c == "copy" ? row.dtype : named);
   if (problem.empty() && c == "elementwise" &&
       stat.name.full.find("FillFunctor") == std::string::npos)
     problem = by_extents(row.shape);

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 #include <span>
 
@@ -249,6 +250,7 @@ class Compile {
   }
 
   // Ops of the framework for each launch of a library, both outside of the optimizer.
+  // Many where no library launches.
   double ops_for_a_launch() const {
     double ops = 0, launches = 0;
     for (const Op& op : timeline().ops)
@@ -257,7 +259,7 @@ class Compile {
     for (const Launches& run : walk_.runs())
       for (const std::uint32_t launch : run)
         if (!light(launch) && !in_optimizer(walk_.at(launch))) ++launches;
-    return ops / std::max(1.0, launches);
+    return launches > 0 ? ops / launches : std::numeric_limits<double>::infinity();
   }
   // Of the light kernels, launched one by one, in a step that long kernels of libraries fill.
   bool bound_by_libraries(double light_ns) const {
@@ -328,8 +330,9 @@ class Compile {
                             "shape model"});
     out.evidence.push_back({"ops that cut a graph, such as .item()",
                             fmt::format("{:.1f}{}", breaks, a_unit(facts_)), "timeline"});
-    out.evidence.push_back(
-        {"ops for each launch of a library", fmt::format("{:.0f}", ops), "timeline"});
+    if (std::isfinite(ops))
+      out.evidence.push_back(
+          {"ops for each launch of a library", fmt::format("{:.0f}", ops), "timeline"});
     out.assumptions.push_back(fmt::format(
         "the host's time outside of the optimizer becomes {:.2f}, {:.2f} or {:.2f} of what it is{}",
         host_left.low, host_left.mid, host_left.high,

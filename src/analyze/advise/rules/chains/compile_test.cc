@@ -57,6 +57,8 @@ TEST(Compile, TheLastOfManyLightKernelsIsNotLeftOut) {
                                    })
                             .advice();
   EXPECT_TRUE(says(find(advice, "compile_model"), "33 launches in 2 groups a step"));
+  EXPECT_FALSE(says(find(advice, "compile_model"), "ops for each launch of a library"))
+      << "no library launches";
   EXPECT_GT(share_of(advice, "compile_model").mid, 0.4);
 }
 

@@ -169,5 +169,25 @@ TEST(FusePointwise, ExtentsOfAnOpWithoutAProblemShape) {
   EXPECT_NEAR(raw.mid, whole.mid, 0.02);
 }
 
+// Nsight Systems records shapes and no types: the kernels' names have them.
+TEST(FusePointwise, ATypeMayBeThatOfTheName) {
+  const auto share = [](const char* dtype) {
+    const double pass = 4.0 * 134217728 / kBandwidth * 1e9 / 0.85;
+    return share_of(Program()
+                        .steps(kSteps,
+                               [&](Program& program) {
+                                 const char* one = "n=134217728,inputs=1";
+                                 program.kernel(functor("Exp", one, dtype), 2 * pass);
+                                 program.kernel(functor("Mul", "n=134217728,inputs=2", dtype),
+                                                3 * pass);
+                                 program.kernel(functor("Tanh", one, dtype), 2 * pass);
+                               })
+                        .advice(),
+                    "fuse_pointwise");
+  };
+  EXPECT_GT(share("f32").mid, 0.5);
+  EXPECT_NEAR(share("").mid, share("f32").mid, 0.01);
+}
+
 }  // namespace
 }  // namespace purlin::analyze

@@ -147,9 +147,10 @@ class Flow {
   void note() {
     if (found_.missing > 0)
       advice_.notes.push_back(fmt::format(
-          "{} of the data flow not found in the timeline, whose steps have another number of such "
-          "ops: record both from one program with the same inputs",
-          found_.missing == 1 ? "a result is" : fmt::format("{} results are", found_.missing)));
+          "{} not found in the timeline, whose steps have another number of such ops: record both "
+          "from one program with the same inputs",
+          found_.missing == 1 ? "one result of the data flow is"
+                              : fmt::format("{} results of the data flow are", found_.missing)));
     if (flow_.same_data)
       advice_.notes.emplace_back(
           "each recorded step computes the same from the same data, so the data flow does not show "

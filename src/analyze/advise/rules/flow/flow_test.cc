@@ -75,7 +75,7 @@ TEST(Flow, StepsWithAnotherNumberOfSuchOpsAreLeftOut) {
   });
   EXPECT_EQ(find(none, "reduce_problem"), nullptr);
   ASSERT_FALSE(none.notes.empty());
-  EXPECT_NE(none.notes.front().find("a result is of the data flow not found"), std::string::npos);
+  EXPECT_NE(none.notes.front().find("one result of the data flow is not found"), std::string::npos);
 }
 
 // Without marks a step is where the recorded sequence of ops begins.

@@ -148,7 +148,7 @@ void add_graphs_rule(HostView& view) {
                     short_ns(recorder.low), short_ns(recorder.high), kNodeGap.low / 1e3,
                     kNodeGap.high / 1e3, kGraphLaunch.low / 1e3, kGraphLaunch.high / 1e3));
     if (view.unit.kind == "step" && !parts)
-      out.assumptions.emplace_back("the whole step is captured as one graph");
+      out.assumptions.emplace_back("what repeats in a step is captured as one graph");
     out.change.edits.emplace_back(std::move(edit));
     view.add(std::move(out), saved, gap, "B");
   }

@@ -25,6 +25,7 @@ namespace purlin::analyze {
 namespace {
 
 constexpr double kSynchronised = 0.02;  // share of the unit
+constexpr double kByReplay = 0.05;      // of it, that goes with the waits
 // Few programs need what they wait for several times in a step: most such waits are of logging.
 constexpr double kManyWaits = 3;
 constexpr Interval3 kMost = {0, 0.8, 1};
@@ -196,16 +197,22 @@ void add_syncs_rule(HostView& view) {
   const std::vector<std::uint32_t> copies = many_copies(view);
   const double copied = time_of(view, copies);
   const double waited = view.idle(IdleCause::kSynchronization) + copied;
-  if (waited < kSynchronised * view.length) return;
+  // Where the host works on after each wait, the device idles because of that work, though it is
+  // late because of the wait: the replay tells.
+  const bool by_replay = waited < kSynchronised * view.length;
+  if (by_replay && (view.unit.kind != "step" || view.facts.replayer == nullptr)) return;
   std::map<std::uint32_t, double> by_name;
   edit::RemoveCalls edit;
+  const std::vector<bool> waiting =
+      copies.empty() ? std::vector<bool>() : waits_for_own_copy(*view.facts.profile);
   for (std::uint32_t i = 0; i < timeline.calls.size(); ++i) {
     const Call& call = timeline.calls[i];
-    if (!waits_for_device(timeline, call)) continue;
+    if (!waits_for_device(timeline, call) && (i >= waiting.size() || !waiting[i])) continue;
     edit.calls.push_back(i);
     if (call.name < timeline.names.size()) by_name[call.name] += 1;
   }
   const double waits = static_cast<double>(edit.calls.size()) * view.share;
+  if (by_replay && waits < kManyWaits) return;
   ReadsInARow row = reads_in_a_row(timeline);
   if (view.unit.kind != "step" || static_cast<double>(row.again.size()) * view.share < kManyWaits)
     row = {};
@@ -264,6 +271,12 @@ void add_syncs_rule(HostView& view) {
   join_reads(view, std::move(row), out);
   remove_reads(std::move(reads), std::move(edit), out.change);
   remove_tests(view, out);
+  if (by_replay) {
+    const double saved = view.facts.replayer->saving(out.change).share.mid;
+    if (saved < kByReplay) return;
+    out.evidence.push_back({"without the waits, the host's work is hidden",
+                            fmt::format("{:.0f}% of a step", 100 * saved), "timeline"});
+  }
   view.add(std::move(out), gone * waited, waited, "C");
 }
 

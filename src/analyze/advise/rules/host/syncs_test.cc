@@ -160,5 +160,28 @@ TEST(Syncs, WhatReadsTheValueSaysHowOpenTheEndsAre) {
   EXPECT_GT(compared, read("aten::mul", "aten::all", "aten::item").mid + 0.1);
 }
 
+// The host waits for a short time, and then works on: the device idles because of that work, and
+// would not if the host ran ahead.
+TEST(Syncs, WorkAfterAWaitIsHiddenWithoutIt) {
+  const auto advice_of = [](int reads) {
+    return Program()
+        .steps(kSteps,
+               [reads](Program& program) {
+                 for (int i = 0; i < 6; ++i) {
+                   program.kernel(product("M=4096,N=4096,K=4096"), 180'000);
+                   program.kernel(product("M=4096,N=4096,K=4096"), 180'000);
+                   if (i < reads) program.copy("d2h pageable", 1'000, 4).wait().work(150'000);
+                 }
+               })
+        .advice();
+  };
+  const Advice advice = advice_of(6);
+  const Intervention* one = find(advice, "remove_syncs");
+  ASSERT_NE(one, nullptr);
+  EXPECT_NEAR(one->saved_share.mid, 0.8 * 6 * 150 / (12 * 181 + 6 * 157), 0.08);
+  EXPECT_TRUE(says(one, "without the waits, the host's work is hidden"));
+  EXPECT_EQ(find(advice_of(0), "remove_syncs"), nullptr);
+}
+
 }  // namespace
 }  // namespace purlin::analyze

@@ -25,9 +25,8 @@ constexpr Remedy kAlign = {
     "low",
     "cuda",
     "framework",
-    "pad vocabulary, hidden and head extents once, in the weights: 50,257 becomes 50,304 (a "
-    "multiple "
-    "of 64); zero the padding|"
+    "pad vocabulary, hidden and head extents once, in the weights, to a multiple of 16 bytes at "
+    "least, of 64 elements at best: 50,257 becomes 50,304; zero the padding|"
     "images: pad the channels once, input and filters, instead of at each convolution|"
     "cuBLAS: leading dimensions and pointers on 16 bytes select the kernels of the present "
     "architecture",
@@ -86,7 +85,7 @@ void align_row(Walk& walk, std::size_t row, Intervention& out) {
   name_kernel(kernel, out);
   if (out.evidence.size() >= 6) return;
   out.evidence.push_back({problem_text(kernel),
-                          fmt::format("{}; padded: M={:.0f}, N={:.0f}, K={:.0f}",
+                          fmt::format("{}; padded, at least: M={:.0f}, N={:.0f}, K={:.0f}",
                                       misaligned_extent(touch, kAlignedBytes), m, n, k),
                           "shapes"});
   out.evidence.push_back({"the kernel that was chosen",

@@ -109,7 +109,7 @@ class CounterRules {
   void add(const Remedy& remedy, double share, std::vector<Evidence> evidence,
            const char* confidence) {
     Intervention out = from_remedy(remedy);
-    share = std::min(share, 0.95);
+    share = std::min({share, 0.95, most_of_memory()});
     scale_row(facts_, row_, {1 - kPart.low * share, 1 - kPart.mid * share, 1 - kPart.high * share},
               out);
     name_kernel(kernel_, out);
@@ -119,6 +119,18 @@ class CounterRules {
         "all of that part is won");
     out.confidence = confidence;
     advice_.interventions.push_back(std::move(out));
+  }
+
+  CounterFigures figures() const {
+    return read_counters(kernel_.counters, kernel_.duration.mean_ns());
+  }
+  // Where the SMs are the busier unit, memory takes no more of the time than it is busy, and the
+  // SMs' own work stays.
+  double most_of_memory() const {
+    const CounterFigures now = figures();
+    const double compute = now.compute_busy.value_or(0);
+    if (!now.memory_busy || compute < kIdleUnits || compute <= *now.memory_busy) return 1;
+    return std::min(*now.memory_busy, 1 - compute);
   }
 
   void spills() {
@@ -172,11 +184,10 @@ class CounterRules {
 
   void cache() {
     const auto hits = counter("lts__t_sector_hit_rate.pct");
-    const CounterFigures figures = read_counters(kernel_.counters, kernel_.duration.mean_ns());
     if (!hits || *hits / 100 >= kMissed || kernel_.name.op_class == "elementwise" ||
         kernel_.name.op_class == "copy")
       return;
-    const double busy = figures.memory_busy.value_or(kernel_.roof.memory_share);
+    const double busy = figures().memory_busy.value_or(kernel_.roof.memory_share);
     std::vector<Evidence> evidence = {{"L2 hit rate", fmt::format("{:.0f}%", *hits), "counters"},
                                       {"memory busy", percent(busy), "counters"}};
     if (kernel_.roof.occupancy_achieved > 0)
@@ -212,7 +223,8 @@ class CounterRules {
     if (one_warp()) return;
     const Roof& roof = kernel_.roof;
     if (roof.occupancy_limiter != "registers" || roof.occupancy_theoretical <= 0 ||
-        roof.occupancy_theoretical >= kCrowded || roof.utilization >= 0.6 || from_library(kernel_))
+        roof.occupancy_theoretical >= kCrowded || roof.utilization >= 0.6 ||
+        from_library(kernel_) || of_framework(kernel_))
       return;
     const double wins = 1 - std::max(roof.utilization, roof.occupancy_theoretical);
     add(kCounters[3], 0.5 * wins,
@@ -223,20 +235,21 @@ class CounterRules {
          {problem_text(kernel_),
           roof.utilization > 0 ? fmt::format("at {} of its roof", percent(roof.utilization))
                                : std::string("its roof is not known"),
-          "launch"}},
+          roof.utilization <= 0          ? "launch"
+          : roof.bound_from == "counter" ? "counters"
+                                         : "shape model"}},
         roof.utilization > 0 ? "C" : "D");
   }
 
   // Neither memory nor SMs are busy, and memory is the busier: warps wait for it, a few at a time.
   void latency() {
-    const CounterFigures figures = read_counters(kernel_.counters, kernel_.duration.mean_ns());
-    const double memory = std::max(figures.memory_busy.value_or(0), figures.dram_busy.value_or(0));
-    if (memory <= 0 || memory >= kIdleUnits || figures.compute_busy.value_or(0) > memory ||
+    const CounterFigures now = figures();
+    const double memory = std::max(now.memory_busy.value_or(0), now.dram_busy.value_or(0));
+    if (memory <= 0 || memory >= kIdleUnits || now.compute_busy.value_or(0) > memory ||
         is_short_launch(kernel_) || samples_stalls())
       return;
     std::vector<Evidence> evidence = {{"memory busy", percent(memory), "counters"}};
-    if (figures.compute_busy)
-      evidence.push_back({"SMs busy", percent(*figures.compute_busy), "counters"});
+    if (now.compute_busy) evidence.push_back({"SMs busy", percent(*now.compute_busy), "counters"});
     if (const auto hits = counter("lts__t_sector_hit_rate.pct"))
       evidence.push_back({"L2 hit rate", fmt::format("{:.0f}%", *hits), "counters"});
     if (kernel_.roof.occupancy_measured)
@@ -244,7 +257,7 @@ class CounterRules {
     if (const double sectors = sectors_per_load(kernel_); sectors > 0)
       evidence.push_back({"sectors of a load request, 16 with 16 bytes a thread",
                           fmt::format("{:.1f}", sectors), "counters"});
-    add(kCounters[5], 1 - memory, std::move(evidence), figures.compute_busy ? "C" : "D");
+    add(kCounters[5], 1 - memory, std::move(evidence), now.compute_busy ? "C" : "D");
   }
   // Samples of stalls say more: they have separate rules.
   bool samples_stalls() const {
@@ -271,7 +284,7 @@ class CounterRules {
     const Roof& roof = kernel_.roof;
     const bool both = roof.compute_share >= kBothLeast && roof.compute_share <= kBothMost &&
                       roof.memory_share >= kBothLeast && roof.memory_share <= kBothMost;
-    if (!both || from_library(kernel_) || !can_specialize()) return;
+    if (!both || from_library(kernel_) || of_framework(kernel_) || !can_specialize()) return;
     add(kCounters[4], 1 - roof.utilization,
         {{problem_text(kernel_),
           fmt::format("{} of the arithmetic and {} of the bandwidth: they do not overlap",

@@ -22,6 +22,7 @@ constexpr Remedy kShorten = {
     "api-independent",
     "framework",
     "PyTorch: torch.autocast with bfloat16, or the module in bfloat16|"
+    "PyTorch: torch.autocast with float16, and loss scaling in training|"
     "CUDA: load and store __half2 or __nv_bfloat162, compute in float|"
     "keep sums, losses and the optimizer's state in 32 bits",
     "numerics: compare loss curves or a tolerance; float16 holds 6e-8 to 65504, bfloat16 has 8 "
