@@ -237,6 +237,29 @@ TEST(KernelMatch, ALonelyProductIsKnownByXlasMarks) {
   EXPECT_EQ(rows_of(elsewhere), (Rows{"nvjet   5"}));
 }
 
+// Each of many programs has all of the names, and the kernels come in ever another order.
+TEST(KernelMatch, ManyProgramsOfTheSameNames) {
+  constexpr int kPrograms = 2000, kNames = 10;
+  ProcessPrograms process{7, {}};
+  for (int p = 0; p < kPrograms; ++p) {
+    std::vector<hlo::Launch> launches;
+    for (int i = 0; i < kNames; ++i)
+      launches.push_back(named("name" + std::to_string(i), "n=1", 1 + i));
+    process.programs.push_back(program_of("jit", std::move(launches)));
+  }
+  std::vector<Ran> ran;
+  for (int i = 0; i < 40'000; ++i) ran.push_back({"name" + std::to_string(i * 7 % 11 % kNames)});
+  Profile run = run_of(ran);
+  const ProgramMatch match = match_programs(run, {process});
+  EXPECT_EQ(match.launches, 40'000);
+  // One program that gives all of its launches one name.
+  hlo::Program one = program_of("jit", {});
+  for (std::uint64_t i = 1; i <= 300'000; ++i) one.launches.push_back(named("name0", "n=1", i));
+  for (std::uint32_t i = 0; i < one.launches.size(); ++i) one.order.push_back(i);
+  Profile other = run_of(std::vector<Ran>(20, {"name0"}));
+  EXPECT_EQ(match_programs(other, {{7, {one}}}).launches, 0);
+}
+
 std::string recorded(const std::string& name) {
   Result<Input> input = Input::open(std::string(PURLIN_SOURCE_DIR) + "/tests/data/hlo/" + name);
   return input.is_ok() ? input->read_all(4 << 20).value_or("") : "";

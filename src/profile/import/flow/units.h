@@ -15,8 +15,6 @@
 
 namespace purlin::profile::flow {
 
-inline constexpr std::uint32_t kNoIndex = 0xFFFFFFFFu;
-
 // Of one allocation, from its beginning to its end.
 struct Memory {
   std::uint32_t begin = 0;  // Node; 0: from before the trace.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/import/hlo/launches.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -203,6 +204,70 @@ TEST(Hlo, HostileTextsEndSoon) {
         "HloModule m\nENTRY %e () -> f32[] {\n  %r = f32[] custom-call(\"(((\", "
         "custom_call_target=\"__cublas$gemm\"\n"})
     for (const Module& module : read_modules(odd)) (void)program_of(module);
+}
+
+std::size_t launches_in(const std::string& text) {
+  std::size_t out = 0;
+  for (const Module& module : read_modules(text)) out += program_of(module).order.size();
+  return out;
+}
+
+// Each takes a second or less, and would take minutes with one look at all for each instruction.
+TEST(Hlo, LargeTextsTakeNoLongerThanTheirSize) {
+  const std::string head = "HloModule m, is_scheduled=true\n";
+  const std::string fused =
+      "%f (p: f32[8]) -> f32[8] {\n  %p = f32[8]{0} parameter(0)\n"
+      "  ROOT %a = f32[8]{0} add(%p, %p)\n}\n";
+  std::string many = head + fused + "ENTRY %e () -> f32[8] {\n  %v0 = f32[8]{0} parameter(0)\n";
+  constexpr int kMany = 300'000;
+  for (int i = 1; i <= kMany; ++i)
+    many += fmt::format("  %v{} = f32[8]{{0}} fusion(%v{}), kind=kLoop, calls=%f\n", i, i - 1);
+  EXPECT_EQ(launches_in(many + "}\n"), kMany);
+
+  // Tuples of one value with a long type.
+  std::string type = "(", members = "%p";
+  for (int i = 0; i < 4000; ++i) type += "f32[2,3,5,7]{3,2,1,0}, ", members += ", %p";
+  type += "f32[])";
+  std::string tuples = head;
+  std::string entry = "ENTRY %e () -> f32[8] {\n";
+  for (int i = 0; i < 100; ++i) {
+    tuples += fmt::format("%t{} (p: f32[8]) -> f32[8] {{\n  %p = {} parameter(0)\n", i, type);
+    tuples += fmt::format("  ROOT %r = f32[8] tuple({})\n}}\n", members);
+    entry += fmt::format("  %x{} = f32[8] fusion(), kind=kLoop, calls=%t{}\n", i, i);
+  }
+  EXPECT_EQ(launches_in(tuples + entry + "}\n"), 100u);
+
+  // A loop in a loop in a loop, each with attributes of 1 MB.
+  std::string loops = head + fused;
+  for (int i = 0; i < 10; ++i)
+    loops +=
+        fmt::format("%l{} () -> f32[8] {{\n  %w = f32[8] while(), branch={{{}}}, body=%{}\n}}\n", i,
+                    std::string(1 << 20, ','), i == 0 ? "g" : fmt::format("l{}", i - 1));
+  loops += "%g () -> f32[8] {\n  %x = f32[8] fusion(), kind=kLoop, calls=%f\n}\n";
+  loops += "ENTRY %e () -> f32[8] {\n  %w = f32[8] while(), body=%l9\n}\n";
+  EXPECT_EQ(launches_in(loops), 0u) << "what comes behind 64 KB of attributes is left out";
+}
+
+TEST(Hlo, BranchesOfAConditionalAreWalked) {
+  const auto order = [](const std::string& attributes) {
+    std::string text = "HloModule m, is_scheduled=true\n";
+    for (const char* name : {"f", "g"})
+      text += fmt::format(
+          "%{} (p: f32[8]) -> f32[8] {{\n  ROOT %a = f32[8]{{0}} parameter(0)\n}}\n", name);
+    for (const char* name : {"f", "g"})
+      text += fmt::format(
+          "%b{0} () -> f32[8] {{\n  %x{0} = f32[8] fusion(), kind=kLoop, calls=%{0}\n}}\n", name);
+    text += "ENTRY %e () -> f32[8] {\n  %c = f32[8] conditional(), " + attributes + "\n}\n";
+    const std::vector<Module> modules = read_modules(text);
+    const Program program = program_of(modules.at(0));
+    std::string out;
+    for (const std::uint32_t at : program.order) out += program.launches[at].kernel;
+    return out;
+  };
+  EXPECT_EQ(order("branch_computations={%bf, %bg}"), "xfxg");
+  EXPECT_EQ(order("branch_computations={bg}"), "xg");
+  EXPECT_EQ(order("true_computation=%bg, false_computation=%bf"), "xgxf");
+  EXPECT_EQ(order("branch_computations={"), "");
 }
 
 }  // namespace
