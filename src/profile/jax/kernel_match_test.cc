@@ -3,7 +3,6 @@
 
 #include "base/text.h"
 #include "profile/import/input.h"
-#include "profile/jax/jax_programs.h"
 
 #include <gtest/gtest.h>
 
@@ -296,19 +295,6 @@ TEST(KernelMatch, RecordedStepsOfAConvolutionalNet) {
   EXPECT_EQ(forward, 4);
   EXPECT_EQ(images, 3);
   EXPECT_EQ(filters, 4);
-}
-
-TEST(JaxNote, IsNotTrusted) {
-  const Result<JaxNote> note = parse_jax_note(
-      R"({"schema":"purlin.jax/1","pid":7,"modules":-3,"left_out":2,"cost_ns":5e6,"jax":"0.11"})");
-  ASSERT_TRUE(note.is_ok());
-  EXPECT_EQ(note->modules, 0);
-  EXPECT_EQ(note->left_out, 2);
-  EXPECT_EQ(note->cost_ns, 5e6);
-  for (const char* odd :
-       {"", "{}", R"({"schema":"purlin.jax/1"})", R"({"schema":"purlin.torch/1","pid":7})",
-        R"({"schema":"purlin.jax/1","pid":-1})"})
-    EXPECT_FALSE(parse_jax_note(odd).is_ok()) << odd;
 }
 
 }  // namespace

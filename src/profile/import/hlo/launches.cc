@@ -80,7 +80,7 @@ class Planner {
         branches(each, depth);
       } else if (each.opcode == "call") {
         into(attribute(each, "to_apply"), depth);
-      } else if (each.opcode == "async-start" || ends_with(each.opcode, "-start")) {
+      } else if (ends_with(each.opcode, "-start")) {
         into(attribute(each, "calls"), depth);
       } else if (each.opcode == "fusion" || each.opcode == "custom-call") {
         launch(computation, each);

@@ -248,6 +248,80 @@ TEST(Hlo, LargeTextsTakeNoLongerThanTheirSize) {
   EXPECT_EQ(launches_in(loops), 0u) << "what comes behind 64 KB of attributes is left out";
 }
 
+// "kernel|op|class shape dtype" of each launch. `fused`: the instructions of %f; `entry`: of the
+// program, after its parameters %x, f32[64,16], and %w, f32[16,32].
+std::string launches_of(const std::string& fused, const std::string& entry) {
+  const std::string text =
+      "HloModule m, is_scheduled=true\n%f (p: f32[64,16]) -> f32[64,16] {\n"
+      "  %p = f32[64,16]{1,0} parameter(0)\n  %q = f32[16,32]{1,0} parameter(1)\n" +
+      fused +
+      "}\nENTRY %e () -> f32[64,16] {\n  %x = f32[64,16]{1,0} parameter(0)\n"
+      "  %w = f32[16,32]{1,0} parameter(1)\n" +
+      entry + "}\n";
+  const std::vector<Module> modules = read_modules(text);
+  std::string out;
+  for (const Launch& launch : program_of(modules.at(0)).launches)
+    out += fmt::format("{}{}|{}|{} {} {}", out.empty() ? "" : "; ", launch.kernel, launch.op,
+                       launch.op_class, launch.shape, launch.dtype);
+  return out;
+}
+
+TEST(Hlo, AFusionOfSeveralResultsWritesAll) {
+  EXPECT_EQ(launches_of("  %n = f32[64,16]{1,0} negate(%p)\n"
+                        "  %m = f32[64,16]{1,0} exponential(%p)\n"
+                        "  ROOT %t = (f32[64,16]{1,0}, f32[64,16]{1,0}) tuple(%n, %m)\n",
+                        "  %two = (f32[64,16]{1,0}, f32[64,16]{1,0}) fusion(%x), kind=kLoop, "
+                        "calls=%f\n"),
+            "two|fusion|elementwise n=2048,out=2048,read=4096,write=8192 f32");
+}
+
+TEST(Hlo, AProductNextToWhatIsNotKnownHasAClassAndNoShape) {
+  const std::string product =
+      "  %d = f32[64,32]{1,0} dot(%p, %q), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n";
+  const std::string call =
+      "  %g = f32[64,32]{1,0} fusion(%x, %w), kind=kCustom, calls=%f, "
+      "metadata={op_name=\"jit(f)/layers_10/block_2/dot_general\"}, "
+      "backend_config={\"kind\":\"__triton_gemm\"}\n";
+  EXPECT_EQ(launches_of(product + "  ROOT %s = f32[64,32]{1,0} sort(%d), dimensions={1}\n", call),
+            "g|jit(f)/layers/block/dot_general|gemm  ");
+  // Two products have no one shape.
+  EXPECT_EQ(launches_of(product + "  ROOT %e = f32[64,32]{1,0} dot(%p, %q), "
+                                  "lhs_contracting_dims={1}, rhs_contracting_dims={0}\n",
+                        call),
+            "g|jit(f)/layers/block/dot_general|gemm  ");
+  EXPECT_EQ(launches_of("  ROOT" + product.substr(1), call),
+            "g|jit(f)/layers/block/dot_general|gemm M=64,N=32,K=16,read=6144,write=8192 f32");
+}
+
+TEST(Hlo, WorkThatIsStartedAndAwaitedIsWalkedOnce) {
+  const std::string start =
+      "  %s = ((f32[64,16]), f32[64,16]) fusion-start(%x), calls=%i\n"
+      "  %d = f32[64,16] fusion-done(%s)\n}\n"
+      "%i (p: f32[64,16]) -> f32[64,16] {\n"
+      "  %inner = f32[64,16]{1,0} fusion(%p), kind=kLoop, calls=%f\n";
+  EXPECT_EQ(launches_of("  ROOT %n = f32[64,16]{1,0} negate(%p)\n", start),
+            "inner|fusion|elementwise n=1024,out=1024,read=4096,write=4096 f32");
+}
+
+TEST(Hlo, AFusionOfAnUnknownComputationIsNoLaunch) {
+  EXPECT_EQ(launches_of("", "  %a = f32[64,16]{1,0} fusion(%x), kind=kLoop, calls=%gone\n"), "");
+  EXPECT_EQ(launches_of("", "  %a = f32[64,16]{1,0} fusion(%x), kind=kLoop, calls=%f\n"), "")
+      << "without a root";
+}
+
+TEST(Hlo, AttributesEndWhereTheirBracketsDo) {
+  Instruction each;
+  each.attributes =
+      R"(, kind=kLoop, calls=%f.1, frontend={note="a}\"b{(", x={1}}, target="c,d", y=2)";
+  EXPECT_EQ(attribute(each, "kind"), "kLoop");
+  EXPECT_EQ(attribute(each, "calls"), "f.1");
+  EXPECT_EQ(attribute(each, "frontend"), R"({note="a}\"b{(", x={1}})");
+  EXPECT_EQ(attribute(each, "target"), "c,d");
+  EXPECT_EQ(attribute(each, "y"), "2");
+  EXPECT_EQ(attribute(each, "ind"), "");
+  EXPECT_EQ(op_name(each), "");
+}
+
 TEST(Hlo, BranchesOfAConditionalAreWalked) {
   const auto order = [](const std::string& attributes) {
     std::string text = "HloModule m, is_scheduled=true\n";

@@ -400,7 +400,7 @@ TEST(Flow, AnyTimelineGivesSavingsWithinTheStep) {
     }
     profile.data_flow = flow_of({});
     for (int i = 0; i < 8; ++i)
-      profile.data_flow.facts.push_back(fact(static_cast<FlowKind>(below(4)), "aten::x", below(5),
+      profile.data_flow.facts.push_back(fact(static_cast<FlowKind>(below(5)), "aten::x", below(5),
                                              1 + below(4), 0.01 * (1 + below(98)), "aten::y"));
     const Advice advice = advise(profile, analyze_timeline(profile));
     for (const Intervention& one : advice.interventions) {
