@@ -112,7 +112,7 @@ TEST_F(JaxPrograms, FaultsAndWhatWasNotReadAreNotes) {
   EXPECT_EQ(run_.coverage.overhead_ns, 4e6);
 }
 
-// More processes than are read, by their notes: what these compiled is said.
+// More processes than are read, by their notes: a note tells how many programs these compiled.
 TEST_F(JaxPrograms, ManyProcessesAreLeftOut) {
   for (int pid = 1; pid <= 70; ++pid)
     leave_note(fmt::format("jax-{}.note", pid), pid, R"("modules":10)");

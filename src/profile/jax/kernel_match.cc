@@ -135,7 +135,7 @@ class Matcher {
     return choice.score >= least ? choice.best : Ref();
   }
 
-  // Steps repeat, and so do the kernels around one: the choice between the programs is kept.
+  // Steps repeat, with the kernels around one: the choice between the programs is kept.
   const Choice& best_of(const Schedules& schedules, const std::vector<Candidates>& named,
                         std::size_t n) {
     std::array<Candidates, 2 * kNeighbours + 1> around{};

@@ -284,7 +284,7 @@ TEST(Hlo, AProductNextToWhatIsNotKnownHasAClassAndNoShape) {
       "backend_config={\"kind\":\"__triton_gemm\"}\n";
   EXPECT_EQ(launches_of(product + "  ROOT %s = f32[64,32]{1,0} sort(%d), dimensions={1}\n", call),
             "g|jit(f)/layers/block/dot_general|gemm  ");
-  // Two products have no one shape.
+  // Two products have no common shape.
   EXPECT_EQ(launches_of(product + "  ROOT %e = f32[64,32]{1,0} dot(%p, %q), "
                                   "lhs_contracting_dims={1}, rhs_contracting_dims={0}\n",
                         call),
