@@ -384,7 +384,7 @@ TEST(FlowFacts, AnOpThatTheBackwardPassDifferentiatesIsNeeded) {
   EXPECT_EQ(unread(program(true, false)), "exp:0 mean:0 sin:0");
 }
 
-// What an op with a node of the backward pass runs inside has no number of its own.
+// Ops inside of one that has a node of the backward pass have no number.
 TEST(FlowFacts, WhatADifferentiatedOpRunsIsNeeded) {
   const auto program = [](bool inside) {
     return [=](TraceText& trace, int step) {
