@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace purlin::profile {
@@ -170,6 +171,65 @@ TEST(KernelMatch, TheScheduleTellsNamesakesApart) {
   EXPECT_EQ(rows_of(stranger)[0], "aaaaa   5");
   // Of another process.
   match_programs(run, {{8, {step()}}});
+}
+
+// Two programs whose schedules fit equally well: what both do alike has an op.
+TEST(KernelMatch, ATieOfProgramsMatchesNothing) {
+  const auto program = [](const char* name, const char* shape, std::uint64_t first) {
+    return program_of(name, {named("aaaaa", shape, first), named("bbbbb", "n=2", 12)});
+  };
+  for (const bool swapped : {false, true}) {
+    std::vector<hlo::Program> programs = {program("p", "n=1", 11), program("q", "n=9", 91)};
+    if (swapped) std::swap(programs[0], programs[1]);
+    Profile run = run_of(repeated({{"aaaaa"}, {"bbbbb"}}, 5));
+    match_programs(run, {{7, programs}});
+    EXPECT_EQ(rows_of(run), (Rows{"aaaaa   5", "bbbbb bbbbb n=2 5"})) << swapped;
+  }
+}
+
+// One near neighbour of eight may be chance, where the program has more.
+TEST(KernelMatch, OneNeighbourOfManyIsTooFew) {
+  const auto of = [](const std::string& letters) {
+    std::vector<hlo::Launch> launches;
+    for (const char c : letters)
+      launches.push_back(named(std::string(5, c), "n=1", static_cast<std::uint64_t>(c)));
+    return program_of("jit_" + letters, std::move(launches));
+  };
+  const auto first_op = [&](const std::string& ran, const std::string& program) {
+    std::vector<Ran> launches;
+    for (const char c : ran) launches.push_back({std::string(5, c)});
+    Profile run = run_of(launches);
+    match_programs(run, {{7, {of(program), of("qrstuv")}}});
+    for (const KernelRow& row : run.kernels)
+      if (row.name == "aaaaa") return row.op;
+    return std::string("none ran");
+  };
+  EXPECT_EQ(first_op("qrsabtuv", "abcd"), "");
+  EXPECT_EQ(first_op("qrsabctuv", "abcd"), "jit(step)/aaaaa");
+  EXPECT_EQ(first_op("qrsabtuv", "ab"), "jit(step)/aaaaa") << "it has no more";
+  // Two streams: the neighbours are not next to it.
+  EXPECT_EQ(first_op("aqbrcs", "abc"), "jit(step)/aaaaa");
+  EXPECT_EQ(first_op("aqrstbuv", "ab"), "") << "too far away";
+}
+
+TEST(KernelMatch, ALonelyKernelMustHaveItsNameAndSize) {
+  const auto op_of = [](double elements, int programs, std::uint32_t blocks) {
+    Profile run = run_of({{"aaaaa"}, {"other"}});
+    run.kernels[0].launch.block[0] = 128;
+    run.kernels[0].launch.grid[0] = blocks;
+    hlo::Launch alone = named("aaaaa", "n=1", 11);
+    alone.elements = elements;
+    std::vector<hlo::Program> all;
+    for (int i = 0; i < programs; ++i) all.push_back(program_of("jit_f", {alone}));
+    match_programs(run, {{7, all}});
+    return run.kernels[0].op;
+  };
+  EXPECT_EQ(op_of(4096, 1, 32), "jit(step)/aaaaa");
+  EXPECT_EQ(op_of(4096, 1, 2), "jit(step)/aaaaa") << "16 elements of each thread";
+  EXPECT_EQ(op_of(4096, 1, 33), "");
+  EXPECT_EQ(op_of(4096, 1, 1), "");
+  EXPECT_EQ(op_of(0, 1, 32), "") << "its size is not known";
+  EXPECT_EQ(op_of(4096, 2, 32), "") << "of two programs";
 }
 
 TEST(KernelMatch, KernelsOfCompilationAreNoPartOfAProgram) {
