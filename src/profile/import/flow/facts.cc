@@ -58,15 +58,9 @@ class Facts {
   }
 
  private:
+  // The units of a step: [first, last).
   std::pair<std::uint32_t, std::uint32_t> bounds(const FlowStep& step) const {
-    const auto at = [&](std::uint32_t node) {
-      const auto& list = units_.units;
-      return static_cast<std::uint32_t>(
-          std::partition_point(list.begin(), list.end(),
-                               [&](const Unit& unit) { return unit.node < node; }) -
-          list.begin());
-    };
-    return {at(step.begin), at(step.end)};
+    return {units_.first_from(step.begin), units_.first_from(step.end)};
   }
 
   // Work of a device that an op of PyTorch's own does.
@@ -151,10 +145,8 @@ class Facts {
     for (std::uint32_t i = first_; i < last_; ++i) {
       const Unit& unit = units_.units[i];
       if (unit.backward || unit.backward_node == 0) continue;
-      const bool both = repeated[i - first_] &&
-                        units_.units[before[i - first_]].backward_node != 0 &&
-                        units_.units[before[i - first_]].backward_node != unit.backward_node;
       if (!computes(i)) continue;
+      const bool both = repeated[i - first_] && units_.units[before[i - first_]].backward_node != 0;
       const auto [at, added] = goes.try_emplace(unit.backward_node, both);
       if (!added) at->second = at->second && both;
     }

@@ -615,6 +615,19 @@ TEST(FlowFacts, ARepeatedResultThatIsChangedLaterIsNeeded) {
             "");
 }
 
+// The second result could not be the first one: an op changed it, after another had read it.
+TEST(FlowFacts, AnEarlierResultThatIsReadAndThenChangedIsNotShared) {
+  EXPECT_EQ(repeated([](TraceText& trace, int) {
+              input(trace, kX);
+              trace.unary("exp", kX, kA);
+              trace.unary("sin", kA, kC);
+              trace.in_place("add_", kA, kX);
+              trace.unary("exp", kX, kB);
+              for (const TensorText& each : {kA, kB, kC}) trace.to_host(each);
+            }),
+            "");
+}
+
 TEST(FlowFacts, ARecomputationInTheBackwardPassIsNoRepetition) {
   const auto program = [](bool backward) {
     return [backward](TraceText& trace, int) {

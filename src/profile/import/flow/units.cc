@@ -281,6 +281,12 @@ class Walk {
 
 }  // namespace
 
+std::uint32_t Units::first_from(std::uint32_t node) const {
+  const auto at = std::partition_point(units.begin(), units.end(),
+                                       [node](const Unit& unit) { return unit.node < node; });
+  return static_cast<std::uint32_t>(at - units.begin());
+}
+
 Units find_units(const ExecutionTrace& trace) { return Walk(trace).walk(); }
 
 }  // namespace purlin::profile::flow

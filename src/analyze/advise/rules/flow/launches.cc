@@ -49,7 +49,7 @@ std::vector<SequencedOps> sequenced_ops(const Timeline& timeline, std::size_t pr
   return out;
 }
 
-// Where the recorded sequence of ops begins, up to the next op after it.
+// Where the recorded sequence of ops begins, up to the begin of its last op.
 std::vector<Step> steps_by_sequence(const Timeline& timeline, const SequencedOps& of,
                                     const DataFlow& flow) {
   const auto& [ops, sequence] = of;
@@ -62,9 +62,7 @@ std::vector<Step> steps_by_sequence(const Timeline& timeline, const SequencedOps
     }
     const std::int64_t begin = begin_of(timeline.ops[ops[i]]);
     i += length;
-    std::int64_t end = begin_of(timeline.ops[ops[i - 1]]) + 1;
-    if (i < ops.size()) end = std::max(end, begin_of(timeline.ops[ops[i]]));
-    steps.push_back({"", {begin, end}});
+    steps.push_back({"", {begin, begin_of(timeline.ops[ops[i - 1]]) + 1}});
   }
   return steps;
 }
