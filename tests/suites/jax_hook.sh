@@ -44,6 +44,12 @@ is notes "$(causes)" ""
 FAKE_JAX_FAULT=no_fingerprint unchanged 0 step many
 is notes "$(causes)" "jax_programs"
 expect_json report.json "any('13 programs that XLA compiled' in n['text'] for n in d['coverage']['notes'])"
+# The same program twice is one, with and without a fingerprint.
+for fault in none no_fingerprint; do
+  FAKE_JAX_FAULT=$fault unchanged 0 step step
+  is "notes of one program, $fault" "$(causes)" "jax_programs"
+  expect_json report.json "any('1 program that XLA compiled' in n['text'] for n in d['coverage']['notes'])"
+done
 
 # --- exit codes, exceptions, fork, spawn, threads, sys.path
 unchanged 7 step exit7
