@@ -273,6 +273,15 @@ TEST(Hlo, AFusionOfSeveralResultsWritesAll) {
                         "  %two = (f32[64,16]{1,0}, f32[64,16]{1,0}) fusion(%x), kind=kLoop, "
                         "calls=%f\n"),
             "two|fusion|elementwise n=2048,out=2048,read=4096,write=8192 f32");
+  // One of them is a row of a buffer that is updated in place.
+  EXPECT_EQ(launches_of("  %r = f32[1,16]{1,0} slice(%p), slice={[0:1], [0:16]}\n"
+                        "  %z = s32[] constant(0)\n"
+                        "  %u = f32[64,16]{1,0} dynamic-update-slice(%p, %r, %z, %z)\n"
+                        "  %n = f32[64,16]{1,0} negate(%p)\n"
+                        "  ROOT %t = (f32[64,16]{1,0}, f32[64,16]{1,0}) tuple(%u, %n)\n",
+                        "  %two = (f32[64,16]{1,0}, f32[64,16]{1,0}) fusion(%x), kind=kLoop, "
+                        "calls=%f\n"),
+            "two|fusion|elementwise n=1040,out=1040,read=4096,write=4160 f32");
 }
 
 TEST(Hlo, AProductNextToWhatIsNotKnownHasAClassAndNoShape) {
