@@ -73,6 +73,6 @@ std::string as_nodes(std::string_view input) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view input(reinterpret_cast<const char*>(data), size);
   try_flow(input);
-  try_flow(as_nodes(input.substr(0, 2000)));
+  try_flow(as_nodes(input.substr(0, 800)));
   return 0;
 }

@@ -7,7 +7,14 @@ docs/design/torch-hook.md and docs/design/jax-programs.md say what happens then.
 sitecustomize that would run without it runs as usual. Nothing here raises into the program.
 """
 import os
+import stat
 import sys
+
+
+def _is_own(folder):
+    """Only this user can put files or links there: `sudo -E` keeps the variables of another one."""
+    found = os.lstat(folder)
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o022
 
 
 class _Finder(object):
@@ -72,7 +79,8 @@ class _Finder(object):
 def _begin():
     folder = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [each for each in sys.path if os.path.abspath(each or ".") != folder]
-    if not os.environ.get("PURLIN_SPOOL") or sys.version_info < (3, 8):
+    spool = os.environ.get("PURLIN_SPOOL")
+    if not spool or sys.version_info < (3, 8) or not _is_own(spool):
         return
     if os.environ.get("PURLIN_TORCH") in ("hook", "idle"):
         sys.meta_path.insert(0, _Finder(folder, "torch"))

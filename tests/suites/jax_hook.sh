@@ -44,6 +44,12 @@ is notes "$(causes)" ""
 FAKE_JAX_FAULT=no_fingerprint unchanged 0 step many
 is notes "$(causes)" "jax_programs"
 expect_json report.json "any('13 programs that XLA compiled' in n['text'] for n in d['coverage']['notes'])"
+# The same program twice is one, with and without a fingerprint.
+for fault in none no_fingerprint; do
+  FAKE_JAX_FAULT=$fault unchanged 0 step step
+  is "notes of one program, $fault" "$(causes)" "jax_programs"
+  expect_json report.json "any('1 program that XLA compiled' in n['text'] for n in d['coverage']['notes'])"
+done
 
 # --- exit codes, exceptions, fork, spawn, threads, sys.path
 unchanged 7 step exit7
@@ -76,3 +82,24 @@ done
 options=--full unchanged 0 step launch
 is notes "$(causes)" "jax_programs"
 has_ops
+
+# --- the hook writes to a folder that no other user can write to, and through no link
+hook=$PURLIN_BUILD/lib/purlin/python
+hooked() { expect_exit 0 env PURLIN_SPOOL="$1" PURLIN_JAX=on PYTHONPATH="$hook:$PYTHONPATH" "${@:2}" python3 "$loop" step; }
+files() { find "$1/" -type f | wc -l; }
+mkdir -m 700 own && mkdir -m 777 shared && ln -s own linked
+hooked "$PWD/own"
+is "files in a folder of this user" "$(files own)" 2
+is "their modes" "$(find own -name '*.hlo.gz' -perm 600 | wc -l)" 1
+for folder in shared linked gone; do
+  hooked "$PWD/$folder"
+  is "files in $folder" "$(find "$folder/" -type f 2>/dev/null | wc -l)" "$([ $folder = linked ] && echo 2 || echo 0)"
+done
+if [ "$(id -u)" = 0 ]; then
+  mkdir -m 700 another && chown 65534 another
+  hooked "$PWD/another"
+  is "files in a folder of another user" "$(files another)" 0
+fi
+# shellcheck disable=SC2016  # the inner shell expands it
+hooked "$PWD/own" sh -c 'ln -s "$PWD/elsewhere" "own/jax-$$.hlo.gz"; exec "$@"' sh
+[ ! -e elsewhere ] || fail "the hook writes through a link"

@@ -104,7 +104,9 @@ class Hook:
         packed = b"".join(packer.compress((text + "\n").encode("utf-8", "replace")) for text in texts)
         packed += packer.flush()
         place = os.path.join(self.folder, "jax-%d.hlo.gz" % self._pid)
-        file = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        # A process of the same id may have left one: ids come again.
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+        file = os.open(place, flags, 0o600)
         try:
             while packed:
                 packed = packed[os.write(file, packed) :]

@@ -18,8 +18,10 @@
 namespace purlin::profile {
 namespace {
 
-constexpr std::size_t kMaxJaxNote = 64 << 10, kMaxHloText = std::size_t{256} << 20;
-constexpr std::size_t kMaxJaxProcesses = 64;
+constexpr std::size_t kMaxJaxNote = 64 << 10, kMaxJaxProcesses = 64;
+// Of all processes together, unpacked.
+constexpr std::size_t kMaxHloText = std::size_t{256} << 20;
+constexpr std::size_t kMaxScheduled = 1'000'000;  // launches in the schedules of a process
 
 std::vector<JaxNote> read_jax_notes(const std::string& spool) {
   std::vector<JaxNote> notes;
@@ -27,7 +29,9 @@ std::vector<JaxNote> read_jax_notes(const std::string& spool) {
     if (!starts_with(name, "jax-") || !ends_with(name, ".note")) continue;
     const Result<std::string> text = read_file(join_path(spool, name), kMaxJaxNote);
     if (!text.is_ok()) continue;
-    if (Result<JaxNote> note = parse_jax_note(*text); note.is_ok())
+    // One of each process: two would count its programs twice.
+    if (Result<JaxNote> note = parse_jax_note(*text);
+        note.is_ok() && name == fmt::format("jax-{}.note", note->pid))
       notes.push_back(std::move(note).value());
   }
   std::sort(notes.begin(), notes.end(),
@@ -36,12 +40,12 @@ std::vector<JaxNote> read_jax_notes(const std::string& spool) {
 }
 
 // What could be decoded: a process that was killed leaves a file without an end.
-std::string read_texts(const std::string& path) {
+std::string read_text(const std::string& path, std::size_t most) {
   std::string text;
   Result<Input> input = Input::open(path);
   if (!input.is_ok()) return text;
   constexpr std::size_t kPiece = 1 << 20;
-  while (text.size() < kMaxHloText) {
+  while (text.size() < most) {
     const std::size_t had = text.size();
     text.resize(had + kPiece);
     const Result<std::size_t> got = input->read(text.data() + had, kPiece);
@@ -58,6 +62,59 @@ void jax_note(Profile& profile, const char* cause, std::string text, double coun
 
 std::string share_of(double part, double whole) {
   return fmt::format("{:.0f} %", whole > 0 ? 100 * part / whole : 0.0);
+}
+
+class Programs {
+ public:
+  explicit Programs(const std::string& spool) : spool_(spool) {}
+
+  void read(const JaxNote& note) {
+    if (processes.size() >= kMaxJaxProcesses || bytes_ >= kMaxHloText) {
+      left_out += static_cast<double>(note.modules);
+      return;
+    }
+    const std::string path = join_path(spool_, fmt::format("jax-{}.hlo.gz", note.pid));
+    texts_.push_back(read_text(path, kMaxHloText - bytes_));
+    bytes_ += texts_.back().size();
+    ProcessPrograms& process = processes.emplace_back();
+    process.pid = note.pid;
+    std::size_t scheduled = 0;
+    for (const hlo::Module& module : hlo::read_modules(texts_.back())) {
+      if (scheduled >= kMaxScheduled) {
+        ++left_out;
+        continue;
+      }
+      process.programs.push_back(hlo::program_of(module));
+      scheduled += process.programs.back().order.size();
+      ++modules;
+    }
+  }
+
+  std::vector<ProcessPrograms> processes;
+  double modules = 0, left_out = 0;
+
+ private:
+  const std::string& spool_;
+  std::deque<std::string> texts_;  // the programs point into them
+  std::size_t bytes_ = 0;
+};
+
+void add_match(Profile& profile, const Programs& programs, double cost_ns) {
+  const ProgramMatch match = match_programs(profile, programs.processes);
+  std::string text = fmt::format(
+      "ops and shapes are from the texts of {} that XLA compiled, for {} of the program's time; {} "
+      "of the kernels' time has an op",
+      counted(static_cast<std::int64_t>(programs.modules), "program"), format_ns(cost_ns),
+      share_of(match.with_op_ns, match.total_ns));
+  if (match.heavy_ns > 0)
+    text += fmt::format(", and {} of the time of these programs' products and convolutions a shape",
+                        share_of(match.heavy_with_shape_ns, match.heavy_ns));
+  jax_note(profile, "jax_programs", std::move(text), match.launches, cost_ns * 1e-9);
+  if (match.implausible > 0)
+    jax_note(profile, "jax_implausible",
+             "launches were too fast for the program that their order points to, or of another "
+             "type: they have no op",
+             match.implausible);
 }
 
 }  // namespace
@@ -78,46 +135,24 @@ Result<JaxNote> parse_jax_note(const std::string& text) {
 }
 
 void add_jax_programs(Profile& profile, const std::string& spool) {
-  std::deque<std::string> texts;  // the programs point into them
-  std::vector<ProcessPrograms> processes;
-  double modules = 0, cost_ns = 0;
+  Programs programs(spool);
+  double cost_ns = 0;
   for (const JaxNote& note : read_jax_notes(spool)) {
     cost_ns += note.cost_ns;
     if (!note.reason.empty())
       jax_note(profile, "jax_no_programs",
                fmt::format("the programs of JAX in process {} were not all read: {}", note.pid,
                            note.detail.empty() ? note.reason : note.detail));
-    if (note.left_out > 0)
-      jax_note(profile, "jax_programs_left_out",
-               "compiled programs of JAX were not read, as reading takes the program's time; their "
-               "kernels have no ops",
-               static_cast<double>(note.left_out));
-    if (processes.size() >= kMaxJaxProcesses) continue;
-    texts.push_back(read_texts(join_path(spool, fmt::format("jax-{}.hlo.gz", note.pid))));
-    ProcessPrograms& process = processes.emplace_back();
-    process.pid = note.pid;
-    for (const hlo::Module& module : hlo::read_modules(texts.back())) {
-      process.programs.push_back(hlo::program_of(module));
-      ++modules;
-    }
+    programs.left_out += static_cast<double>(note.left_out);
+    programs.read(note);
   }
+  if (programs.left_out > 0)
+    jax_note(profile, "jax_programs_left_out",
+             "compiled programs of JAX were not read, as reading takes the program's time; their "
+             "kernels have no ops",
+             programs.left_out);
   profile.coverage.overhead_ns += cost_ns;
-  if (modules == 0) return;
-  const ProgramMatch match = match_programs(profile, processes);
-  std::string text = fmt::format(
-      "ops and shapes are from the texts of {} that XLA compiled, for {} of the program's time; {} "
-      "of the kernels' time has an op",
-      counted(static_cast<std::int64_t>(modules), "program"), format_ns(cost_ns),
-      share_of(match.with_op_ns, match.total_ns));
-  if (match.heavy_ns > 0)
-    text += fmt::format(", and {} of the time of these programs' products and convolutions a shape",
-                        share_of(match.heavy_with_shape_ns, match.heavy_ns));
-  jax_note(profile, "jax_programs", std::move(text), match.launches, cost_ns * 1e-9);
-  if (match.implausible > 0)
-    jax_note(profile, "jax_implausible",
-             "launches were too fast for the program that their order points to, or of another "
-             "type: they have no op",
-             match.implausible);
+  if (programs.modules > 0) add_match(profile, programs, cost_ns);
 }
 
 }  // namespace purlin::profile

@@ -3,11 +3,11 @@
 
 #include "base/text.h"
 #include "profile/import/input.h"
-#include "profile/jax/jax_programs.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace purlin::profile {
@@ -173,6 +173,65 @@ TEST(KernelMatch, TheScheduleTellsNamesakesApart) {
   match_programs(run, {{8, {step()}}});
 }
 
+// Two programs whose schedules fit equally well: what both do alike has an op.
+TEST(KernelMatch, ATieOfProgramsMatchesNothing) {
+  const auto program = [](const char* name, const char* shape, std::uint64_t first) {
+    return program_of(name, {named("aaaaa", shape, first), named("bbbbb", "n=2", 12)});
+  };
+  for (const bool swapped : {false, true}) {
+    std::vector<hlo::Program> programs = {program("p", "n=1", 11), program("q", "n=9", 91)};
+    if (swapped) std::swap(programs[0], programs[1]);
+    Profile run = run_of(repeated({{"aaaaa"}, {"bbbbb"}}, 5));
+    match_programs(run, {{7, programs}});
+    EXPECT_EQ(rows_of(run), (Rows{"aaaaa   5", "bbbbb bbbbb n=2 5"})) << swapped;
+  }
+}
+
+// One near neighbour of eight may be chance, where the program has more.
+TEST(KernelMatch, OneNeighbourOfManyIsTooFew) {
+  const auto of = [](const std::string& letters) {
+    std::vector<hlo::Launch> launches;
+    for (const char c : letters)
+      launches.push_back(named(std::string(5, c), "n=1", static_cast<std::uint64_t>(c)));
+    return program_of("jit_" + letters, std::move(launches));
+  };
+  const auto first_op = [&](const std::string& ran, const std::string& program) {
+    std::vector<Ran> launches;
+    for (const char c : ran) launches.push_back({std::string(5, c)});
+    Profile run = run_of(launches);
+    match_programs(run, {{7, {of(program), of("qrstuv")}}});
+    for (const KernelRow& row : run.kernels)
+      if (row.name == "aaaaa") return row.op;
+    return std::string("none ran");
+  };
+  EXPECT_EQ(first_op("qrsabtuv", "abcd"), "");
+  EXPECT_EQ(first_op("qrsabctuv", "abcd"), "jit(step)/aaaaa");
+  EXPECT_EQ(first_op("qrsabtuv", "ab"), "jit(step)/aaaaa") << "it has no more";
+  // Two streams: the neighbours are not next to it.
+  EXPECT_EQ(first_op("aqbrcs", "abc"), "jit(step)/aaaaa");
+  EXPECT_EQ(first_op("aqrstbuv", "ab"), "") << "too far away";
+}
+
+TEST(KernelMatch, ALonelyKernelMustHaveItsNameAndSize) {
+  const auto op_of = [](double elements, int programs, std::uint32_t blocks) {
+    Profile run = run_of({{"aaaaa"}, {"other"}});
+    run.kernels[0].launch.block[0] = 128;
+    run.kernels[0].launch.grid[0] = blocks;
+    hlo::Launch alone = named("aaaaa", "n=1", 11);
+    alone.elements = elements;
+    std::vector<hlo::Program> all;
+    for (int i = 0; i < programs; ++i) all.push_back(program_of("jit_f", {alone}));
+    match_programs(run, {{7, all}});
+    return run.kernels[0].op;
+  };
+  EXPECT_EQ(op_of(4096, 1, 32), "jit(step)/aaaaa");
+  EXPECT_EQ(op_of(4096, 1, 2), "jit(step)/aaaaa") << "16 elements of each thread";
+  EXPECT_EQ(op_of(4096, 1, 33), "");
+  EXPECT_EQ(op_of(4096, 1, 1), "");
+  EXPECT_EQ(op_of(0, 1, 32), "") << "its size is not known";
+  EXPECT_EQ(op_of(4096, 2, 32), "") << "of two programs";
+}
+
 TEST(KernelMatch, KernelsOfCompilationAreNoPartOfAProgram) {
   Profile run = run_of({{"stream_executor::gpu::DelayKernel"},
                         {kNvjet},
@@ -237,6 +296,29 @@ TEST(KernelMatch, ALonelyProductIsKnownByXlasMarks) {
   EXPECT_EQ(rows_of(elsewhere), (Rows{"nvjet   5"}));
 }
 
+// Each of many programs has all of the names, and the kernels come in ever another order.
+TEST(KernelMatch, ManyProgramsOfTheSameNames) {
+  constexpr int kPrograms = 2000, kNames = 10;
+  ProcessPrograms process{7, {}};
+  for (int p = 0; p < kPrograms; ++p) {
+    std::vector<hlo::Launch> launches;
+    for (int i = 0; i < kNames; ++i)
+      launches.push_back(named("name" + std::to_string(i), "n=1", 1 + i));
+    process.programs.push_back(program_of("jit", std::move(launches)));
+  }
+  std::vector<Ran> ran;
+  for (int i = 0; i < 40'000; ++i) ran.push_back({"name" + std::to_string(i * 7 % 11 % kNames)});
+  Profile run = run_of(ran);
+  const ProgramMatch match = match_programs(run, {process});
+  EXPECT_EQ(match.launches, 40'000);
+  // One program that gives all of its launches one name.
+  hlo::Program one = program_of("jit", {});
+  for (std::uint64_t i = 1; i <= 300'000; ++i) one.launches.push_back(named("name0", "n=1", i));
+  for (std::uint32_t i = 0; i < one.launches.size(); ++i) one.order.push_back(i);
+  Profile other = run_of(std::vector<Ran>(20, {"name0"}));
+  EXPECT_EQ(match_programs(other, {{7, {one}}}).launches, 0);
+}
+
 std::string recorded(const std::string& name) {
   Result<Input> input = Input::open(std::string(PURLIN_SOURCE_DIR) + "/tests/data/hlo/" + name);
   return input.is_ok() ? input->read_all(4 << 20).value_or("") : "";
@@ -273,19 +355,6 @@ TEST(KernelMatch, RecordedStepsOfAConvolutionalNet) {
   EXPECT_EQ(forward, 4);
   EXPECT_EQ(images, 3);
   EXPECT_EQ(filters, 4);
-}
-
-TEST(JaxNote, IsNotTrusted) {
-  const Result<JaxNote> note = parse_jax_note(
-      R"({"schema":"purlin.jax/1","pid":7,"modules":-3,"left_out":2,"cost_ns":5e6,"jax":"0.11"})");
-  ASSERT_TRUE(note.is_ok());
-  EXPECT_EQ(note->modules, 0);
-  EXPECT_EQ(note->left_out, 2);
-  EXPECT_EQ(note->cost_ns, 5e6);
-  for (const char* odd :
-       {"", "{}", R"({"schema":"purlin.jax/1"})", R"({"schema":"purlin.torch/1","pid":7})",
-        R"({"schema":"purlin.jax/1","pid":-1})"})
-    EXPECT_FALSE(parse_jax_note(odd).is_ok()) << odd;
 }
 
 }  // namespace

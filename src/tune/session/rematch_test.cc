@@ -164,10 +164,43 @@ TEST_F(RematchTest, ABatchThatLoadedIsAskedForAgainAndAFailureIsOut) {
   ASSERT_TRUE(round.has_value());
   EXPECT_EQ((*round)[1].problem, "gone");
   EXPECT_TRUE(rematches.is_out(1));
-  // Each costs a worker, so the second failure is the last.
+}
+
+// Each costs a worker its process, so the second failure is the last, and ends its round.
+TEST_F(RematchTest, TwoFailuresEndTheRoundsThoughOthersAreLeft) {
+  search({1.00, 1.01, 1.02, 1.03, 1.04, 1.05});
+  Rematches rematches(evaluations_, options_, 40);
+  Evaluation crashed = measured(space_.config(0), 0, 0);
+  crashed.status = EvaluationStatus::kCrash;
   ASSERT_TRUE(rematches.next().has_value());
-  rematches.report(crashed);
+  EXPECT_FALSE(rematches.report(crashed).has_value());
+  ASSERT_TRUE(rematches.next().has_value());
+  const auto round = rematches.report(crashed);
+  ASSERT_TRUE(round.has_value());
+  EXPECT_EQ(round->size(), 2u);
+  EXPECT_FALSE((*round)[0].problem.empty());
   EXPECT_FALSE(rematches.next().has_value());
+  EXPECT_EQ(rematches.outcome().out, 2u);
+}
+
+// Slower in six of eight rounds by twice a tie, and faster in two: luck does as much.
+TEST_F(RematchTest, WhoIsSlowerInMostRoundsIsNotOutForIt) {
+  search({1.00, 1.01});
+  Rematches rematches(evaluations_, options_, 40);
+  int n = 0;
+  hold(rematches, 8, [&](std::size_t i) { return i == 0 ? 1.0 : n++ % 4 == 0 ? 0.98 : 1.04; });
+  EXPECT_EQ(rematches.outcome().rounds, 8);
+  EXPECT_EQ(rematches.outcome().out, 0u);
+}
+
+// Of many leaders a round has the fastest and four others, so that it is short.
+TEST_F(RematchTest, ARoundHasFiveConfigsAtMost) {
+  search({1.00, 1.01, 1.01, 1.01, 1.01, 1.01, 1.01, 1.01});
+  options_.candidates = 8;
+  Rematches rematches(evaluations_, options_, 40);
+  const auto rounds = hold(rematches, 1, [](std::size_t) { return 1.0; });
+  ASSERT_EQ(rounds.size(), 1u);
+  EXPECT_EQ(rounds[0].size(), 5u);
 }
 
 // Compilers that are not done before so many batches were measured meanwhile.

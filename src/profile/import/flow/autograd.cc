@@ -8,8 +8,6 @@
 namespace purlin::profile::flow {
 namespace {
 
-constexpr int kMaxNesting = 64;  // of ops, far beyond what PyTorch has
-
 using Sequence = std::pair<std::uint32_t, std::int64_t>;  // thread, number
 
 }  // namespace
@@ -32,7 +30,7 @@ std::vector<std::uint32_t> find_differentiated(const ExecutionTrace& trace) {
     if (made == backward.end()) continue;
     found[node] = made->second;
     std::uint32_t at = node;
-    for (int depth = 0; depth < kMaxNesting && trace.nodes[at].parent != at; ++depth) {
+    while (trace.nodes[at].parent != at) {
       at = trace.nodes[at].parent;
       if (!trace.nodes[at].is_op()) break;
       around[at] = true;
@@ -46,12 +44,11 @@ std::vector<std::uint32_t> find_differentiated(const ExecutionTrace& trace) {
 }
 
 std::uint32_t backward_node_around(const ExecutionTrace& trace, std::uint32_t node) {
-  for (int depth = 0; depth < kMaxNesting; ++depth) {
-    if (trace.nodes[node].scope == kBackwardScope) return node;
-    if (trace.nodes[node].parent == node) break;
+  while (trace.nodes[node].scope != kBackwardScope) {
+    if (trace.nodes[node].parent == node) return 0;
     node = trace.nodes[node].parent;
   }
-  return 0;
+  return node;
 }
 
 }  // namespace purlin::profile::flow

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/import/flow/facts.h"
 
+#include "profile/import/flow/chains.h"
 #include "profile/import/flow/liveness.h"
 #include "profile/import/flow/steps.h"
 #include "profile/import/flow/units.h"
 #include "profile/import/flow/values.h"
 
 #include <algorithm>
+#include <optional>
 #include <tuple>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 namespace purlin::profile::flow {
@@ -18,7 +21,6 @@ namespace {
 constexpr double kPartly = 0.9;    // more than this is read for the whole
 constexpr double kSameData = 0.9;  // of a step's ops, by number
 constexpr std::size_t kMaxFacts = 20'000;
-constexpr std::size_t kMaxChain = 64;
 constexpr double kRounds = 0.25;  // of a step's ops: repeated by the rounds in it
 
 using NumberSet = std::unordered_set<std::uint64_t>;
@@ -43,7 +45,7 @@ class Facts {
     out_.sequence_hash = found_.sequence_hash;
     for (std::uint32_t i = first_; i < last_; ++i) out_.ops += computes(i) ? 1 : 0;
     count_names();
-    index_values();
+    chains_.emplace(units_, first_, last_);
     add_use();
     add_repeated();
     add_unchanged();
@@ -56,15 +58,9 @@ class Facts {
   }
 
  private:
+  // The units of a step: [first, last).
   std::pair<std::uint32_t, std::uint32_t> bounds(const FlowStep& step) const {
-    const auto at = [&](std::uint32_t node) {
-      const auto& list = units_.units;
-      return static_cast<std::uint32_t>(
-          std::partition_point(list.begin(), list.end(),
-                               [&](const Unit& unit) { return unit.node < node; }) -
-          list.begin());
-    };
-    return {at(step.begin), at(step.end)};
+    return {units_.first_from(step.begin), units_.first_from(step.end)};
   }
 
   // Work of a device that an op of PyTorch's own does.
@@ -113,67 +109,12 @@ class Facts {
     }
   }
 
-  // What one memory holds in turn, as a product and its bias that is added in place.
-  struct Chain {
-    std::vector<std::uint32_t> units;
-    bool ends = false;  // no op changes it after the last one, and others read no earlier value
-  };
-  Chain chain_of(std::uint32_t unit) const {
-    Chain chain;
-    const Unit& at = units_.units[unit];
-    if (at.writes != 1) {  // several results: each must stay
-      chain.units = {unit};
-      chain.ends = true;
-      for (std::uint32_t k = 0; k < at.writes; ++k) {
-        const Value& value = units_.values[units_.writes[at.first_write + k]];
-        chain.ends = chain.ends && !value.changed && value.before == kNoIndex;
-      }
-      return chain;
-    }
-    std::uint32_t value = units_.writes[at.first_write];
-    while (units_.values[value].before != kNoIndex) value = units_.values[value].before;
-    for (; value != kNoIndex; value = next_[value]) {
-      const std::uint32_t writer = units_.values[value].writer;
-      if (writer == kNoIndex || writer < first_ || writer >= last_ ||
-          units_.units[writer].writes != 1 || chain.units.size() >= kMaxChain)
-        return chain;
-      chain.units.push_back(writer);
-      const std::uint32_t next = next_[value];
-      if (next == kNoIndex) break;
-      if (readers_[value] > (reads(units_.values[next].writer, value) ? 1u : 0u)) return chain;
-    }
-    chain.ends = true;
-    return chain;
-  }
-  bool reads(std::uint32_t unit, std::uint32_t value) const {
-    const Unit& at = units_.units[unit];
-    for (std::uint32_t k = 0; k < at.reads; ++k)
-      if (units_.reads[at.first_read + k].value == value) return true;
-    return false;
-  }
   // Whether all of the chain can go: one memory can hold both results only where no op changes it
   // afterwards.
   template <class Test>
   bool stays(std::uint32_t unit, const Test& test) const {
-    const Chain chain = chain_of(unit);
+    const Chain chain = chains_->of(unit);
     return chain.ends && std::all_of(chain.units.begin(), chain.units.end(), test);
-  }
-
-  void index_values() {
-    next_.assign(units_.values.size(), kNoIndex);
-    readers_.assign(units_.values.size(), 0);
-    for (std::uint32_t i = 0; i < units_.values.size(); ++i)
-      if (const std::uint32_t before = units_.values[i].before; before != kNoIndex)
-        next_[before] = i;
-    for (const Unit& unit : units_.units) {
-      std::vector<std::uint32_t> seen;
-      for (std::uint32_t k = 0; k < unit.reads; ++k) {
-        const std::uint32_t value = units_.reads[unit.first_read + k].value;
-        if (std::find(seen.begin(), seen.end(), value) != seen.end()) continue;
-        seen.push_back(value);
-        ++readers_[value];
-      }
-    }
   }
 
   void add_repeated() {
@@ -204,10 +145,8 @@ class Facts {
     for (std::uint32_t i = first_; i < last_; ++i) {
       const Unit& unit = units_.units[i];
       if (unit.backward || unit.backward_node == 0) continue;
-      const bool both = repeated[i - first_] &&
-                        units_.units[before[i - first_]].backward_node != 0 &&
-                        units_.units[before[i - first_]].backward_node != unit.backward_node;
       if (!computes(i)) continue;
+      const bool both = repeated[i - first_] && units_.units[before[i - first_]].backward_node != 0;
       const auto [at, added] = goes.try_emplace(unit.backward_node, both);
       if (!added) at->second = at->second && both;
     }
@@ -219,43 +158,38 @@ class Facts {
     }
   }
 
-  template <class Of>
-  std::vector<NumberSet> of_steps(Of of) const {
-    std::vector<NumberSet> numbers;
-    for (const FlowStep& step : steps_) {
-      const auto [first, last] = bounds(step);
-      numbers.emplace_back();
-      for (std::uint32_t i = first; i < last; ++i) numbers.back().insert(of(numbers_[i]));
+  // Numbers that units have in each of the steps from `first` on.
+  NumberSet in_all_steps(std::size_t first, std::uint64_t UnitNumber::*of) const {
+    NumberSet all;
+    for (std::size_t step = first; step < steps_.size(); ++step) {
+      NumberSet here;
+      const auto [begin, end] = bounds(steps_[step]);
+      for (std::uint32_t i = begin; i < end; ++i)
+        if (step == first || all.contains(numbers_[i].*of)) here.insert(numbers_[i].*of);
+      all = std::move(here);
     }
-    return numbers;
-  }
-
-  static bool in_all(const std::vector<NumberSet>& steps, std::uint64_t number) {
-    return std::all_of(steps.begin(), steps.end(),
-                       [&](const NumberSet& step) { return step.contains(number); });
+    return all;
   }
 
   void add_unchanged() {
-    std::vector<NumberSet> data = of_steps([](const UnitNumber& number) { return number.by_data; });
     // The first step finds state that no step has left.
-    if (data.size() > 2) data.erase(data.begin());
+    const NumberSet data = in_all_steps(steps_.size() > 2 ? 1 : 0, &UnitNumber::by_data);
     const auto [first, last] = bounds(steps_[1]);
     double same = 0, all = 0;
     for (std::uint32_t i = first; i < last; ++i) {
       if (!computes(i)) continue;
       ++all;
-      same += in_all(data, numbers_[i].by_data) ? 1 : 0;
+      same += data.contains(numbers_[i].by_data) ? 1 : 0;
     }
     for (std::uint32_t i = first_; i < last_; ++i)
       for (std::uint32_t k = 0; computes(i) && k < units_.units[i].reads; ++k)
         out_.host_numbers =
             out_.host_numbers || trace_.uses[units_.reads[units_.units[i].first_read + k].use].host;
     out_.same_data = all > 0 && same >= kSameData * all;
-    const std::vector<NumberSet> exact =
-        of_steps([](const UnitNumber& number) { return number.exact; });
+    const NumberSet exact = in_all_steps(0, &UnitNumber::exact);
     const auto is_unchanged = [&](std::uint32_t unit) {
       return computes(unit) && !units_.units[unit].random &&
-             (!out_.same_data || numbers_[unit].constant) && in_all(exact, numbers_[unit].exact);
+             (!out_.same_data || numbers_[unit].constant) && exact.contains(numbers_[unit].exact);
     };
     for (std::uint32_t i = first_; i < last_; ++i)
       if (matters_[i - first_] && is_unchanged(i) && stays(i, is_unchanged))
@@ -284,7 +218,7 @@ class Facts {
   std::vector<std::uint32_t> ordinal_;                      // by node of the judged step
   std::unordered_map<std::uint32_t, std::uint32_t> count_;  // by name
   std::vector<bool> matters_;
-  std::vector<std::uint32_t> next_, readers_;  // by value: the one made of it in place; units
+  std::optional<Chains> chains_;
   DataFlow out_;
 };
 

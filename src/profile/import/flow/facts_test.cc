@@ -384,6 +384,32 @@ TEST(FlowFacts, AnOpThatTheBackwardPassDifferentiatesIsNeeded) {
   EXPECT_EQ(unread(program(true, false)), "exp:0 mean:0 sin:0");
 }
 
+// Ops inside of one that has a node of the backward pass have no number.
+TEST(FlowFacts, WhatADifferentiatedOpRunsIsNeeded) {
+  const auto program = [](bool inside) {
+    return [=](TraceText& trace, int step) {
+      const TensorText loss = tensor(30, {});
+      input(trace, kX);
+      trace.sequence(10 * step);
+      trace.begin_op("aten::mean", "(Tensor self) -> Tensor", {kX}, {loss});
+      trace.sequence(-1);
+      if (!inside) trace.end();
+      trace.unary("sum", kX, loss);
+      if (inside) trace.end();
+      trace.thread(2);
+      trace.begin("autograd::engine::evaluate_function: MeanBackward0", 0);
+      trace.sequence(10 * step);
+      trace.begin("MeanBackward0", kBackwardScope, {kX});
+      trace.sequence(-1);
+      trace.unary("exp", kX, kA);
+      trace.thread(1);
+      trace.to_host(kA);
+    };
+  };
+  EXPECT_EQ(unread(program(true)), "");
+  EXPECT_EQ(unread(program(false)), "sum:0");
+}
+
 // Gradients of several steps are added up before the optimizer runs.
 TEST(FlowFacts, GradientsAreKeptWhereNoOptimizerRan) {
   EXPECT_EQ(names(of_kind(train(true, false, false), FlowKind::kUnread)), "");
@@ -413,6 +439,19 @@ TEST(FlowFacts, APartThatIsReadIsAShare) {
   EXPECT_EQ(
       names(of_kind(flow_of_steps(program(tensor(30, {800, 5}, {50, 1}))), FlowKind::kPartlyRead)),
       "mm:0");
+}
+
+TEST(FlowFacts, NearlyAllIsNoPart) {
+  const auto partly = [](std::int64_t rows) {
+    return names(of_kind(flow_of_steps([=](TraceText& trace, int) {
+                           input(trace, tensor(1, {100, 16}));
+                           trace.unary("exp", tensor(1, {100, 16}), tensor(30, {100, 16}));
+                           trace.to_host(tensor(30, {rows, 16}));
+                         }),
+                         FlowKind::kPartlyRead));
+  };
+  EXPECT_EQ(partly(92), "");
+  EXPECT_EQ(partly(88), "copy_:0 exp:0");
 }
 
 TEST(FlowFacts, DistinctPartsAddUpAndTheSamePartCountsOnce) {
@@ -576,6 +615,19 @@ TEST(FlowFacts, ARepeatedResultThatIsChangedLaterIsNeeded) {
             "");
 }
 
+// The second result could not be the first one: an op changed it, after another had read it.
+TEST(FlowFacts, AnEarlierResultThatIsReadAndThenChangedIsNotShared) {
+  EXPECT_EQ(repeated([](TraceText& trace, int) {
+              input(trace, kX);
+              trace.unary("exp", kX, kA);
+              trace.unary("sin", kA, kC);
+              trace.in_place("add_", kA, kX);
+              trace.unary("exp", kX, kB);
+              for (const TensorText& each : {kA, kB, kC}) trace.to_host(each);
+            }),
+            "");
+}
+
 TEST(FlowFacts, ARecomputationInTheBackwardPassIsNoRepetition) {
   const auto program = [](bool backward) {
     return [backward](TraceText& trace, int) {
@@ -650,6 +702,20 @@ TEST(FlowFacts, StepsThatGetTheSameDataTellNothingOfIt) {
   EXPECT_TRUE(found.same_data);
   // What depends on no data is unchanged for any data.
   EXPECT_EQ(names(of_kind(found, FlowKind::kUnchanged)), "arange:0");
+}
+
+TEST(FlowFacts, NineInTenOpsMakeTheSameData) {
+  const auto same_data = [](int ops) {
+    return flow_of_steps([=](TraceText& trace, int) {
+             input(trace, kX);  // other data
+             for (int i = 0; i < ops; ++i) trace.unary("exp", kWeight, tensor(30 + i, {16, 16}));
+             trace.to_host(kX);
+             for (int i = 0; i < ops; ++i) trace.to_host(tensor(30 + i, {16, 16}));
+           })
+        .same_data;
+  };
+  EXPECT_TRUE(same_data(9));
+  EXPECT_FALSE(same_data(8));
 }
 
 // A training step over the same batch again: the weights differ, the data does not.

@@ -95,6 +95,14 @@ TEST(DataFlow, GoesWhereTheTimelineHasKernelsThatNoOpLaunched) {
   before.call = kNone;
   late.timeline.activities.insert(late.timeline.activities.begin(), before);
   EXPECT_TRUE(stays(late));
+  // Where no range marks the steps, any time may be of one.
+  Profile unmarked = with_launch("", false, 200);
+  unmarked.data_flow.sequence_ops = 5;
+  EXPECT_FALSE(stays(unmarked));
+  Profile another = with_launch("");  // of a process without steps
+  another.processes.resize(2);
+  another.timeline.activities[0].process = 1;
+  EXPECT_TRUE(stays(another));
   Profile none;
   judge_by_timeline(none);
   EXPECT_TRUE(none.coverage.notes.empty());

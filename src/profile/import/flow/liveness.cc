@@ -32,13 +32,7 @@ class StepReads {
 
   StepUse find() {
     const auto& list = units_.units;
-    const auto at = [&](std::uint32_t node) {
-      return static_cast<std::uint32_t>(
-          std::partition_point(list.begin(), list.end(),
-                               [&](const Unit& unit) { return unit.node < node; }) -
-          list.begin());
-    };
-    const std::uint32_t first = at(step_.begin), last = at(step_.end);
+    const std::uint32_t first = units_.first_from(step_.begin), last = units_.first_from(step_.end);
     look_at_gradients(first, last);
     StepUse out;
     out.first = first;

@@ -57,86 +57,23 @@ constexpr std::array<std::string_view, 12> kOverwrites = {
     "copy_",      "fill_",        "zero_",          "normal_",        "uniform_",    "random_",
     "bernoulli_", "exponential_", "_foreach_copy_", "_foreach_zero_", "log_normal_", "geometric_"};
 
-constexpr std::array<std::string_view, 80> kElementwise = {"add",
-                                                           "sub",
-                                                           "mul",
-                                                           "div",
-                                                           "relu",
-                                                           "gelu",
-                                                           "silu",
-                                                           "sigmoid",
-                                                           "tanh",
-                                                           "exp",
-                                                           "exp2",
-                                                           "expm1",
-                                                           "log",
-                                                           "log2",
-                                                           "log1p",
-                                                           "sqrt",
-                                                           "rsqrt",
-                                                           "pow",
-                                                           "square",
-                                                           "neg",
-                                                           "abs",
-                                                           "sign",
-                                                           "clamp",
-                                                           "clamp_min",
-                                                           "clamp_max",
-                                                           "where",
-                                                           "copy",
-                                                           "clone",
-                                                           "_to_copy",
-                                                           "masked_fill",
-                                                           "hardtanh",
-                                                           "leaky_relu",
-                                                           "elu",
-                                                           "mish",
-                                                           "softplus",
-                                                           "addcmul",
-                                                           "addcdiv",
-                                                           "lerp",
-                                                           "erf",
-                                                           "erfc",
-                                                           "sin",
-                                                           "cos",
-                                                           "tan",
-                                                           "atan",
-                                                           "reciprocal",
-                                                           "maximum",
-                                                           "minimum",
-                                                           "eq",
-                                                           "ne",
-                                                           "lt",
-                                                           "le",
-                                                           "gt",
-                                                           "ge",
-                                                           "logical_and",
-                                                           "logical_or",
-                                                           "logical_not",
-                                                           "logical_xor",
-                                                           "bitwise_and",
-                                                           "bitwise_or",
-                                                           "bitwise_not",
-                                                           "bitwise_xor",
-                                                           "floor",
-                                                           "ceil",
-                                                           "round",
-                                                           "trunc",
-                                                           "remainder",
-                                                           "fmod",
-                                                           "nan_to_num",
-                                                           "hardswish",
-                                                           "hardsigmoid",
-                                                           "isnan",
-                                                           "isinf",
-                                                           "native_dropout",
-                                                           "rsub",
-                                                           "threshold",
-                                                           "gelu_backward",
-                                                           "silu_backward",
-                                                           "sigmoid_backward",
-                                                           "tanh_backward",
-                                                           "threshold_backward"};
+// Work by element.
+constexpr std::string_view kArithmetic[] = {
+    "add",   "sub",   "mul",       "div",       "exp",       "exp2",       "expm1",      "log",
+    "log2",  "log1p", "sqrt",      "rsqrt",     "pow",       "square",     "neg",        "abs",
+    "sign",  "clamp", "clamp_min", "clamp_max", "addcmul",   "addcdiv",    "lerp",       "erf",
+    "erfc",  "sin",   "cos",       "tan",       "atan",      "reciprocal", "maximum",    "minimum",
+    "floor", "ceil",  "round",     "trunc",     "remainder", "fmod",       "nan_to_num", "rsub"};
+constexpr std::string_view kActivations[] = {
+    "relu", "gelu", "silu",     "sigmoid",   "tanh",        "hardtanh",       "leaky_relu",
+    "elu",  "mish", "softplus", "hardswish", "hardsigmoid", "native_dropout", "threshold"};
+constexpr std::string_view kGradients[] = {"gelu_backward", "silu_backward", "sigmoid_backward",
+                                           "tanh_backward", "threshold_backward"};
+constexpr std::string_view kComparisons[] = {
+    "eq",          "ne",          "lt",          "le",          "gt",          "ge",
+    "logical_and", "logical_or",  "logical_not", "logical_xor", "bitwise_and", "bitwise_or",
+    "bitwise_not", "bitwise_xor", "isnan",       "isinf"};
+constexpr std::string_view kCopies[] = {"where", "copy", "clone", "_to_copy", "masked_fill"};
 
 struct Known {
   std::string_view name;
@@ -199,7 +136,9 @@ bool is_collective(std::string_view op) {
 
 PartNeed part_need(std::string_view op) {
   const std::string_view name = functional(plain(op));
-  if (in(kElementwise, name)) return {PartKind::kElements, 0};
+  for (const Names elementwise : {Names(kArithmetic), Names(kActivations), Names(kGradients),
+                                  Names(kComparisons), Names(kCopies)})
+    if (in(elementwise, name)) return {PartKind::kElements, 0};
   for (const Known& known : kKnown)
     if (known.name == name) return known.need;
   return {};

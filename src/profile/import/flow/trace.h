@@ -16,6 +16,8 @@
 
 namespace purlin::profile::flow {
 
+inline constexpr std::uint32_t kNoIndex = 0xFFFFFFFFu;
+
 struct Extent {  // of one dimension
   std::int64_t size = 0, stride = 0;
 };
@@ -56,6 +58,8 @@ struct TraceNode {
 
 // RecordScope's number of a node of the backward pass.
 inline constexpr std::uint8_t kBackwardScope = 1;
+// Nodes in one another, far beyond what PyTorch has. Deeper ones are children of the deepest.
+inline constexpr std::uint8_t kMaxNesting = 64;
 
 struct ExecutionTrace {
   std::vector<TraceNode> nodes;  // by id; a parent before its children

@@ -19,7 +19,8 @@ namespace {
 
 constexpr std::size_t kMaxBytes = std::size_t{2} << 30, kMaxNodeBytes = std::size_t{32} << 20;
 constexpr std::size_t kMaxNodes = 2'000'000, kMaxUses = 16'000'000, kMaxNames = 200'000;
-constexpr std::size_t kMaxRank = 32, kMaxNodeUses = 200'000, kMaxNameBytes = 512;
+constexpr std::size_t kMaxExtents = 64'000'000, kMaxSchemas = 20'000, kMaxSchemaBytes = 16 << 10;
+constexpr std::size_t kMaxRank = 32, kMaxNameBytes = 512;
 constexpr int kMaxDepth = 32;
 
 // JsonView and Json read alike; a view is copied for nothing, a value rarely.
@@ -58,8 +59,10 @@ class Builder {
       return trace_.nodes[a].id < trace_.nodes[b].id;
     });
     std::vector<TraceNode> sorted;
+    std::vector<std::uint8_t> depth;
     std::unordered_map<std::uint64_t, std::uint32_t> place;
     sorted.reserve(order.size());
+    depth.reserve(order.size());
     for (const std::uint32_t at : order) {
       const auto self = static_cast<std::uint32_t>(sorted.size());
       sorted.push_back(trace_.nodes[at]);
@@ -67,6 +70,14 @@ class Builder {
       // A parent starts before its children.
       const auto parent = place.find(parents_[at]);
       sorted.back().parent = parent == place.end() ? self : parent->second;
+      if (const std::uint32_t above = sorted.back().parent; above == self) {
+        depth.push_back(0);
+      } else if (depth[above] + 1 < kMaxNesting) {
+        depth.push_back(depth[above] + 1);
+      } else {
+        sorted.back().parent = sorted[above].parent;
+        depth.push_back(depth[above]);
+      }
     }
     trace_.nodes = std::move(sorted);
     trace_.storages = static_cast<std::uint32_t>(storages_.size()) + 1;
@@ -77,11 +88,12 @@ class Builder {
   template <class J>
   Status node(const J& json) {
     if (trace_.nodes.size() >= kMaxNodes || trace_.uses.size() >= kMaxUses ||
-        trace_.names.size() >= kMaxNames || trace_.schemas.size() >= kMaxNames)
+        trace_.extents.size() >= kMaxExtents || trace_.names.size() >= kMaxNames ||
+        trace_.schemas.size() >= kMaxSchemas)
       return error(Code::kInvalid,
-                   "more than {} nodes, {} tensors or {} names; record fewer steps: three are "
-                   "enough",
-                   kMaxNodes, kMaxUses, kMaxNames);
+                   "more than {} nodes, {} tensors, {} dimensions, {} names or {} schemas; record "
+                   "fewer steps: three are enough",
+                   kMaxNodes, kMaxUses, kMaxExtents, kMaxNames, kMaxSchemas);
     const auto id = json.find("id");
     if (!id || !id->is_int() || id->as_int() < 0)
       return error(Code::kCorrupt, "node {} has no id", trace_.nodes.size());
@@ -210,6 +222,7 @@ class Builder {
 
   std::uint32_t schema_of(std::string_view text) {
     if (text.empty()) return 0;
+    text = text.substr(0, kMaxSchemaBytes);
     const auto [at, added] =
         schemas_.try_emplace(std::string(text), static_cast<std::uint32_t>(trace_.schemas.size()));
     if (added) trace_.schemas.push_back(parse_schema(text));

@@ -4,208 +4,28 @@
 #include "base/text.h"
 #include "profile/import/flow/autograd.h"
 #include "profile/import/flow/op_kinds.h"
+#include "profile/import/flow/roles.h"
 
 #include <algorithm>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 namespace purlin::profile::flow {
 namespace {
 
-constexpr std::string_view kAccumulate = "torch::autograd::AccumulateGrad";
 constexpr std::string_view kBackward = "autograd::engine::evaluate_function";
-
-enum class Role : std::uint8_t {
-  kFrame,       // a range, a thread, an op that its children do: look inside
-  kInside,      // of a unit
-  kView,        // metadata only
-  kAllocation,  // memory without a value
-  kUnit,
-  kAccumulate,  // autograd takes a gradient
-  kReader,      // Python's part of autograd: what it does with its inputs is not known
-};
-
-// Storages of an op's inputs: an output in one of them is a view.
-class Storages {
- public:
-  explicit Storages(std::span<const TensorUse> uses) {
-    for (const TensorUse& use : uses)
-      if (use.storage != 0) sorted_.push_back(use.storage);
-    std::sort(sorted_.begin(), sorted_.end());
-  }
-  bool has(const TensorUse& use) const {
-    return std::binary_search(sorted_.begin(), sorted_.end(), use.storage);
-  }
-
- private:
-  std::vector<std::uint32_t> sorted_;
-};
-
-// Which nodes are units, from the innermost outwards.
-class Roles {
- public:
-  explicit Roles(const ExecutionTrace& trace) : trace_(trace), roles_(trace.nodes.size()) {}
-
-  std::vector<Role> find() {
-    const std::size_t count = trace_.nodes.size();
-    first_child_.assign(count, kNoIndex);
-    next_.assign(count, kNoIndex);
-    for (std::size_t i = count; i-- > 0;) {  // children come out in the order of their start
-      const std::uint32_t parent = trace_.nodes[i].parent;
-      if (parent == i) continue;
-      next_[i] = first_child_[parent];
-      first_child_[parent] = static_cast<std::uint32_t>(i);
-    }
-    written_.resize(count);
-    open_.resize(count);
-    in_op_.assign(count, 0);
-    for (std::size_t i = 0; i < count; ++i) {
-      const TraceNode& parent = trace_.nodes[trace_.nodes[i].parent];
-      if (trace_.nodes[i].parent != i && (parent.is_op() || parent.scope == 0))
-        in_op_[i] = parent.is_op() ? 1 : in_op_[trace_.nodes[i].parent];
-    }
-    for (std::size_t i = count; i-- > 0;) roles_[i] = role_of(static_cast<std::uint32_t>(i));
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::uint32_t parent = trace_.nodes[i].parent;
-      if (parent != i && (roles_[parent] == Role::kUnit || roles_[parent] == Role::kInside ||
-                          roles_[parent] == Role::kView || roles_[parent] == Role::kAllocation))
-        roles_[i] = Role::kInside;
-    }
-    return std::move(roles_);
-  }
-
- private:
-  Role role_of(std::uint32_t index) {
-    const TraceNode& node = trace_.nodes[index];
-    const std::string_view name = trace_.name(node);
-    gather(index);
-    if (!node.is_op()) {
-      if (name == kAccumulate) return Role::kAccumulate;
-      if (is_python_function(index)) return Role::kReader;
-      return is_unknown_work(index) ? unit(index) : Role::kFrame;
-    }
-    if (is_allocation(name) || (is_metadata(name) && moves(node))) {
-      written_[index].clear();
-      open_[index].clear();
-      for (const TensorUse& output : trace_.outputs(node))
-        if (output.storage != 0) open_[index].push_back(output.storage);
-      std::sort(open_[index].begin(), open_[index].end());
-      return Role::kAllocation;
-    }
-    if (!starts_with(name, "aten::")) return unit(index);
-    if (is_metadata(name)) return Role::kView;
-    if (gives_to_host(name) || is_batch_norm(name)) return unit(index);
-    const std::vector<std::uint32_t> results = results_of(node);
-    if (results.empty() && first_child_[index] == kNoIndex) return Role::kView;
-    const bool done_inside =
-        open_[index].empty() &&
-        std::all_of(results.begin(), results.end(), [&](std::uint32_t storage) {
-          return std::binary_search(written_[index].begin(), written_[index].end(), storage);
-        });
-    if (done_inside) return written_[index].empty() && results.empty() ? view(index) : Role::kFrame;
-    return unit(index);
-  }
-
-  // Gives a tensor other memory, as resize_ does.
-  bool moves(const TraceNode& node) const {
-    const Storages given(trace_.inputs(node));
-    const auto outputs = trace_.outputs(node);
-    return std::any_of(outputs.begin(), outputs.end(), [&](const TensorUse& output) {
-      return output.storage != 0 && !given.has(output);
-    });
-  }
-
-  Role view(std::uint32_t index) {
-    // Inside, the host may take a value.
-    for (std::uint32_t child = first_child_[index]; child != kNoIndex; child = next_[child])
-      if (roles_[child] != Role::kView) return Role::kFrame;
-    return Role::kView;
-  }
-
-  Role unit(std::uint32_t index) {
-    written_[index] = results_of(trace_.nodes[index]);
-    std::sort(written_[index].begin(), written_[index].end());
-    open_[index].clear();
-    return Role::kUnit;
-  }
-
-  // A launch of a compiled kernel, or a node that says what it reads and is part of no op.
-  bool is_unknown_work(std::uint32_t index) const {
-    const TraceNode& node = trace_.nodes[index];
-    if (node.kernel) return true;
-    return node.scope == 0 && node.inputs + node.outputs > 0 && in_op_[index] == 0 &&
-           first_child_[index] == kNoIndex;
-  }
-
-  // torch.autograd.Function, forward or backward, which may launch kernels of any origin. PyTorch's
-  // own nodes have a number: MulBackward0.
-  bool is_python_function(std::uint32_t index) const {
-    const TraceNode& node = trace_.nodes[index];
-    if (node.kernel || node.inputs == 0 || in_op_[index] != 0) return false;
-    return node.scope == 0
-               ? first_child_[index] != kNoIndex
-               : node.scope == kBackwardScope && ends_with(trace_.name(node), "Backward");
-  }
-
-  // Storages that the op's own schema says it gives a value to.
-  std::vector<std::uint32_t> results_of(const TraceNode& node) const {
-    std::vector<std::uint32_t> results;
-    const std::span<const TensorUse> inputs = trace_.inputs(node);
-    for (const TensorUse& input : inputs)
-      if (input.storage != 0 && trace_.schemas[node.schema].writes(input.argument))
-        results.push_back(input.storage);
-    const Storages given(inputs);
-    for (const TensorUse& output : trace_.outputs(node))
-      if (output.storage != 0 && !given.has(output)) results.push_back(output.storage);
-    return results;
-  }
-
-  // What the children wrote, and memory of theirs that none of them wrote to. A parent takes it
-  // over; ranges and threads ask for none of it.
-  void gather(std::uint32_t index) {
-    std::vector<std::uint32_t>&written = written_[index], &open = open_[index];
-    const bool keep = trace_.nodes[index].is_op();
-    for (std::uint32_t child = first_child_[index]; child != kNoIndex; child = next_[child]) {
-      if (keep) {
-        take(written_[child], written);
-        take(open_[child], open);
-      }
-      written_[child] = {};
-      open_[child] = {};
-    }
-    open.erase(std::remove_if(open.begin(), open.end(),
-                              [&](std::uint32_t storage) {
-                                return std::binary_search(written.begin(), written.end(), storage);
-                              }),
-               open.end());
-  }
-
-  static void take(std::vector<std::uint32_t>& from, std::vector<std::uint32_t>& into) {
-    if (into.empty()) {
-      into.swap(from);
-      return;
-    }
-    const auto middle = static_cast<std::ptrdiff_t>(into.size());
-    into.insert(into.end(), from.begin(), from.end());
-    std::inplace_merge(into.begin(), into.begin() + middle, into.end());
-    into.erase(std::unique(into.begin(), into.end()), into.end());
-  }
-
-  const ExecutionTrace& trace_;
-  std::vector<Role> roles_;
-  std::vector<std::uint32_t> first_child_, next_;
-  std::vector<std::vector<std::uint32_t>> written_, open_;  // sorted
-  std::vector<char> in_op_;
-};
 
 class Walk {
  public:
   explicit Walk(const ExecutionTrace& trace)
       : trace_(trace),
-        roles_(Roles(trace).find()),
+        roles_(find_roles(trace)),
         differentiated_(find_differentiated(trace)),
         value_of_(trace.storages, kNoIndex),
         unit_of_(trace.nodes.size(), kNoIndex),
+        next_in_thread_(next_in_thread(trace)),
         backward_(trace.nodes.size(), 0),
         accumulate_(trace.nodes.size(), 0),
         bytes_(trace.storages, 0) {
@@ -248,7 +68,7 @@ class Walk {
     const TraceNode& node = trace_.nodes[index];
     const std::string& name = trace_.name(node);
     backward_[index] = starts_with(name, kBackward) || backward_[node.parent] != 0 ? 1 : 0;
-    accumulate_[index] = name == kAccumulate || accumulate_[node.parent] != 0 ? 1 : 0;
+    accumulate_[index] = name == kAccumulateNode || accumulate_[node.parent] != 0 ? 1 : 0;
   }
 
   // The value that a storage holds now.
@@ -405,9 +225,8 @@ class Walk {
     for (const TensorUse& input : trace_.inputs(trace_.nodes[index])) known.insert(input.storage);
     for (const TensorUse& output : trace_.outputs(trace_.nodes[index]))
       known.insert(output.storage);
-    for (std::uint32_t i = index + 1; i < trace_.nodes.size(); ++i) {
+    for (std::uint32_t i = next_in_thread_[index]; i != kNoIndex; i = next_in_thread_[i]) {
       const TraceNode& node = trace_.nodes[i];
-      if (node.thread != trace_.nodes[index].thread) continue;
       if (roles_[i] != Role::kInside || unit_above(i) != index) break;
       const std::span<const TensorUse> inputs = trace_.inputs(node);
       if (node.is_op() && !is_view(node)) {
@@ -421,6 +240,17 @@ class Walk {
       for (const TensorUse& output : trace_.outputs(node))
         if (!given.has(output)) known.insert(output.storage);
     }
+  }
+
+  // Of each node, the next one of the same thread.
+  static std::vector<std::uint32_t> next_in_thread(const ExecutionTrace& trace) {
+    std::vector<std::uint32_t> next(trace.nodes.size(), kNoIndex);
+    std::unordered_map<std::uint32_t, std::uint32_t> later;
+    for (auto i = static_cast<std::uint32_t>(trace.nodes.size()); i-- > 0;) {
+      const auto [at, added] = later.try_emplace(trace.nodes[i].thread, i);
+      if (!added) next[i] = std::exchange(at->second, i);
+    }
+    return next;
   }
 
   bool is_view(const TraceNode& node) const {
@@ -443,12 +273,19 @@ class Walk {
   std::vector<std::uint32_t> differentiated_;  // by node
   std::vector<std::uint32_t> value_of_;        // by storage
   std::vector<std::uint32_t> unit_of_;         // by node inside one
+  std::vector<std::uint32_t> next_in_thread_;  // by node
   std::vector<char> backward_, accumulate_;
   std::vector<double> bytes_;  // by storage: of all tensors seen there
   Units out_;
 };
 
 }  // namespace
+
+std::uint32_t Units::first_from(std::uint32_t node) const {
+  const auto at = std::partition_point(units.begin(), units.end(),
+                                       [node](const Unit& unit) { return unit.node < node; });
+  return static_cast<std::uint32_t>(at - units.begin());
+}
 
 Units find_units(const ExecutionTrace& trace) { return Walk(trace).walk(); }
 

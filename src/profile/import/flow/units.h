@@ -15,8 +15,6 @@
 
 namespace purlin::profile::flow {
 
-inline constexpr std::uint32_t kNoIndex = 0xFFFFFFFFu;
-
 // Of one allocation, from its beginning to its end.
 struct Memory {
   std::uint32_t begin = 0;  // Node; 0: from before the trace.
@@ -66,6 +64,9 @@ struct Units {
   std::vector<Unit> units;            // by node
   // Device memory was read that no recorded op had written: something else writes, and may read.
   bool hidden = false;
+
+  // Index of the first unit that is this node or a later one.
+  std::uint32_t first_from(std::uint32_t node) const;
 };
 
 Units find_units(const ExecutionTrace& trace);

@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "model/problem/problem.h"
+#include "profile/import/hlo/amounts.h"
 
 #include <fmt/core.h>
 
@@ -16,68 +17,8 @@ namespace purlin::profile::hlo {
 namespace {
 
 constexpr std::size_t kMaxOrder = 400'000, kMaxOp = 300, kStepsEach = 64;
-constexpr std::size_t kMaxType = 1024, kMaxTyped = 64;
+constexpr std::size_t kMaxType = 1024, kMaxTyped = 64, kMaxBranches = 256;
 constexpr int kMaxDepth = 16;
-constexpr double kMost = 281474976710656.0;  // 2^48: no shape has more
-
-bool is_slice(std::string_view opcode) {
-  return opcode == "slice" || opcode == "dynamic-slice" || opcode == "gather";
-}
-
-struct Amount {
-  double elements = 0, bytes = 0;
-  void add(const Amount& other) {
-    elements += other.elements;
-    bytes += other.bytes;
-  }
-};
-
-Amount amount_of(std::string_view type) {
-  Amount out;
-  for (const ArrayType& each : types_of(type)) out.add({each.elements, each.bytes});
-  return out;
-}
-
-// What a fused computation reads of each of its values. A slice needs a part of its operand, and
-// work by element as many elements as its own users do. A buffer that is updated in place is not
-// read. Users stand behind what they use.
-std::vector<Amount> reads_of(const Computation& fused) {
-  const std::size_t count = fused.instructions.size();
-  std::vector<Amount> reads(count);
-  std::vector<double> needed(count, 0);
-  std::vector<Amount> wholes;
-  for (const Instruction& each : fused.instructions) wholes.push_back(amount_of(each.type));
-  if (fused.root < count) needed[fused.root] = kMost;
-  for (std::size_t i = count; i-- > 0;) {
-    const Instruction& user = fused.instructions[i];
-    const Amount& whole = wholes[i];
-    reads[i] = {std::min(needed[i], whole.elements), 0};
-    if (whole.elements > 0) reads[i].bytes = whole.bytes / whole.elements * reads[i].elements;
-    for (std::size_t at = 0; at < user.operands.size(); ++at) {
-      const std::uint32_t value = user.operands[at];
-      if (value >= i) continue;
-      if (at == 0 && user.opcode == "dynamic-update-slice") continue;
-      const bool part =
-          (at == 0 && is_slice(user.opcode)) || wholes[value].elements == whole.elements;
-      needed[value] += part ? reads[i].elements : kMost;
-    }
-  }
-  return reads;
-}
-
-Amount written_by(const Computation& fused, std::uint32_t value, bool in_tuple = false) {
-  const Instruction& made = fused.instructions[value];
-  Amount out;
-  if (made.opcode == "tuple" && !in_tuple) {
-    for (const std::uint32_t member : made.operands)
-      if (member < value) out.add(written_by(fused, member, true));
-    return out;
-  }
-  if (made.opcode == "dynamic-update-slice" && made.operands.size() > 1 && made.operands[1] < value)
-    return amount_of(fused.instructions[made.operands[1]].type);
-  return amount_of(made.type);
-}
-
 std::string_view first_dtype(std::string_view type) {
   const std::vector<ArrayType> types = types_of(type);
   return types.empty() ? std::string_view() : types.front().dtype;
@@ -92,7 +33,7 @@ std::string with_types(std::string_view result, std::string_view opcode,
   return out + ")" + std::string(attributes);
 }
 
-bool whole_number(double value) { return value >= 0 && value < kMost; }
+bool whole_number(double value) { return value >= 0 && value < kMostElements; }
 
 // Layers of one model have one name: "h_11" is "h".
 std::string without_numbers(std::string_view op) {
@@ -139,7 +80,7 @@ class Planner {
         branches(each, depth);
       } else if (each.opcode == "call") {
         into(attribute(each, "to_apply"), depth);
-      } else if (each.opcode == "async-start" || ends_with(each.opcode, "-start")) {
+      } else if (ends_with(each.opcode, "-start")) {
         into(attribute(each, "calls"), depth);
       } else if (each.opcode == "fusion" || each.opcode == "custom-call") {
         launch(computation, each);
@@ -156,9 +97,12 @@ class Planner {
     into(attribute(each, "true_computation"), depth);
     into(attribute(each, "false_computation"), depth);
     std::string_view list = attribute(each, "branch_computations");
-    for (std::string name : split(list.size() > 2 ? list.substr(1, list.size() - 2) : "", ',')) {
-      const std::string_view word = trim(name);
+    if (starts_with(list, "{")) list.remove_prefix(1);
+    for (std::size_t i = 0; i < kMaxBranches && !list.empty(); ++i) {
+      const std::size_t end = std::min(list.find_first_of(",}"), list.size());
+      const std::string_view word = trim(list.substr(0, end));
       into(word.substr(starts_with(word, "%") ? 1 : 0), depth);
+      list.remove_prefix(std::min(end + 1, list.size()));
     }
   }
 
@@ -293,8 +237,9 @@ class Planner {
     Amount read;
     double largest = 0;
     std::string_view dtype = first_dtype(fused.instructions[fused.root].type);
-    const std::vector<Amount> reads = reads_of(fused);
-    const Amount written = written_by(fused, fused.root);
+    const std::vector<Amount> wholes = amounts_of(fused);
+    const std::vector<Amount> reads = reads_of(fused, wholes);
+    const Amount written = written_by(fused, wholes);
     out.op_class = "elementwise";
     out.elements = written.elements;
     for (std::size_t i = 0; i < fused.instructions.size(); ++i) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/import/hlo/launches.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -203,6 +204,153 @@ TEST(Hlo, HostileTextsEndSoon) {
         "HloModule m\nENTRY %e () -> f32[] {\n  %r = f32[] custom-call(\"(((\", "
         "custom_call_target=\"__cublas$gemm\"\n"})
     for (const Module& module : read_modules(odd)) (void)program_of(module);
+}
+
+std::size_t launches_in(const std::string& text) {
+  std::size_t out = 0;
+  for (const Module& module : read_modules(text)) out += program_of(module).order.size();
+  return out;
+}
+
+// Each takes a second or less, and would take minutes with one look at all for each instruction.
+TEST(Hlo, LargeTextsTakeNoLongerThanTheirSize) {
+  const std::string head = "HloModule m, is_scheduled=true\n";
+  const std::string fused =
+      "%f (p: f32[8]) -> f32[8] {\n  %p = f32[8]{0} parameter(0)\n"
+      "  ROOT %a = f32[8]{0} add(%p, %p)\n}\n";
+  std::string many = head + fused + "ENTRY %e () -> f32[8] {\n  %v0 = f32[8]{0} parameter(0)\n";
+  constexpr int kMany = 300'000;
+  for (int i = 1; i <= kMany; ++i)
+    many += fmt::format("  %v{} = f32[8]{{0}} fusion(%v{}), kind=kLoop, calls=%f\n", i, i - 1);
+  EXPECT_EQ(launches_in(many + "}\n"), kMany);
+
+  // Tuples of one value with a long type.
+  std::string type = "(", members = "%p";
+  for (int i = 0; i < 4000; ++i) type += "f32[2,3,5,7]{3,2,1,0}, ", members += ", %p";
+  type += "f32[])";
+  std::string tuples = head;
+  std::string entry = "ENTRY %e () -> f32[8] {\n";
+  for (int i = 0; i < 100; ++i) {
+    tuples += fmt::format("%t{} (p: f32[8]) -> f32[8] {{\n  %p = {} parameter(0)\n", i, type);
+    tuples += fmt::format("  ROOT %r = f32[8] tuple({})\n}}\n", members);
+    entry += fmt::format("  %x{} = f32[8] fusion(), kind=kLoop, calls=%t{}\n", i, i);
+  }
+  EXPECT_EQ(launches_in(tuples + entry + "}\n"), 100u);
+
+  // A loop in a loop in a loop, each with attributes of 1 MB.
+  std::string loops = head + fused;
+  for (int i = 0; i < 10; ++i)
+    loops +=
+        fmt::format("%l{} () -> f32[8] {{\n  %w = f32[8] while(), branch={{{}}}, body=%{}\n}}\n", i,
+                    std::string(1 << 20, ','), i == 0 ? "g" : fmt::format("l{}", i - 1));
+  loops += "%g () -> f32[8] {\n  %x = f32[8] fusion(), kind=kLoop, calls=%f\n}\n";
+  loops += "ENTRY %e () -> f32[8] {\n  %w = f32[8] while(), body=%l9\n}\n";
+  EXPECT_EQ(launches_in(loops), 0u) << "what comes behind 64 KB of attributes is left out";
+}
+
+// "kernel|op|class shape dtype" of each launch. `fused`: the instructions of %f; `entry`: of the
+// program, after its parameters %x, f32[64,16], and %w, f32[16,32].
+std::string launches_of(const std::string& fused, const std::string& entry) {
+  const std::string text =
+      "HloModule m, is_scheduled=true\n%f (p: f32[64,16]) -> f32[64,16] {\n"
+      "  %p = f32[64,16]{1,0} parameter(0)\n  %q = f32[16,32]{1,0} parameter(1)\n" +
+      fused +
+      "}\nENTRY %e () -> f32[64,16] {\n  %x = f32[64,16]{1,0} parameter(0)\n"
+      "  %w = f32[16,32]{1,0} parameter(1)\n" +
+      entry + "}\n";
+  const std::vector<Module> modules = read_modules(text);
+  std::string out;
+  for (const Launch& launch : program_of(modules.at(0)).launches)
+    out += fmt::format("{}{}|{}|{} {} {}", out.empty() ? "" : "; ", launch.kernel, launch.op,
+                       launch.op_class, launch.shape, launch.dtype);
+  return out;
+}
+
+TEST(Hlo, AFusionOfSeveralResultsWritesAll) {
+  EXPECT_EQ(launches_of("  %n = f32[64,16]{1,0} negate(%p)\n"
+                        "  %m = f32[64,16]{1,0} exponential(%p)\n"
+                        "  ROOT %t = (f32[64,16]{1,0}, f32[64,16]{1,0}) tuple(%n, %m)\n",
+                        "  %two = (f32[64,16]{1,0}, f32[64,16]{1,0}) fusion(%x), kind=kLoop, "
+                        "calls=%f\n"),
+            "two|fusion|elementwise n=2048,out=2048,read=4096,write=8192 f32");
+  // One of them is a row of a buffer that is updated in place.
+  EXPECT_EQ(launches_of("  %r = f32[1,16]{1,0} slice(%p), slice={[0:1], [0:16]}\n"
+                        "  %z = s32[] constant(0)\n"
+                        "  %u = f32[64,16]{1,0} dynamic-update-slice(%p, %r, %z, %z)\n"
+                        "  %n = f32[64,16]{1,0} negate(%p)\n"
+                        "  ROOT %t = (f32[64,16]{1,0}, f32[64,16]{1,0}) tuple(%u, %n)\n",
+                        "  %two = (f32[64,16]{1,0}, f32[64,16]{1,0}) fusion(%x), kind=kLoop, "
+                        "calls=%f\n"),
+            "two|fusion|elementwise n=1040,out=1040,read=4096,write=4160 f32");
+}
+
+TEST(Hlo, AProductNextToWhatIsNotKnownHasAClassAndNoShape) {
+  const std::string product =
+      "  %d = f32[64,32]{1,0} dot(%p, %q), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n";
+  const std::string call =
+      "  %g = f32[64,32]{1,0} fusion(%x, %w), kind=kCustom, calls=%f, "
+      "metadata={op_name=\"jit(f)/layers_10/block_2/dot_general\"}, "
+      "backend_config={\"kind\":\"__triton_gemm\"}\n";
+  EXPECT_EQ(launches_of(product + "  ROOT %s = f32[64,32]{1,0} sort(%d), dimensions={1}\n", call),
+            "g|jit(f)/layers/block/dot_general|gemm  ");
+  // Two products have no common shape.
+  EXPECT_EQ(launches_of(product + "  ROOT %e = f32[64,32]{1,0} dot(%p, %q), "
+                                  "lhs_contracting_dims={1}, rhs_contracting_dims={0}\n",
+                        call),
+            "g|jit(f)/layers/block/dot_general|gemm  ");
+  EXPECT_EQ(launches_of("  ROOT" + product.substr(1), call),
+            "g|jit(f)/layers/block/dot_general|gemm M=64,N=32,K=16,read=6144,write=8192 f32");
+}
+
+TEST(Hlo, WorkThatIsStartedAndAwaitedIsWalkedOnce) {
+  const std::string start =
+      "  %s = ((f32[64,16]), f32[64,16]) fusion-start(%x), calls=%i\n"
+      "  %d = f32[64,16] fusion-done(%s)\n}\n"
+      "%i (p: f32[64,16]) -> f32[64,16] {\n"
+      "  %inner = f32[64,16]{1,0} fusion(%p), kind=kLoop, calls=%f\n";
+  EXPECT_EQ(launches_of("  ROOT %n = f32[64,16]{1,0} negate(%p)\n", start),
+            "inner|fusion|elementwise n=1024,out=1024,read=4096,write=4096 f32");
+}
+
+TEST(Hlo, AFusionOfAnUnknownComputationIsNoLaunch) {
+  EXPECT_EQ(launches_of("", "  %a = f32[64,16]{1,0} fusion(%x), kind=kLoop, calls=%gone\n"), "");
+  EXPECT_EQ(launches_of("", "  %a = f32[64,16]{1,0} fusion(%x), kind=kLoop, calls=%f\n"), "")
+      << "without a root";
+}
+
+TEST(Hlo, AttributesEndWhereTheirBracketsDo) {
+  Instruction each;
+  each.attributes =
+      R"(, kind=kLoop, calls=%f.1, frontend={note="a}\"b{(", x={1}}, target="c,d", y=2)";
+  EXPECT_EQ(attribute(each, "kind"), "kLoop");
+  EXPECT_EQ(attribute(each, "calls"), "f.1");
+  EXPECT_EQ(attribute(each, "frontend"), R"({note="a}\"b{(", x={1}})");
+  EXPECT_EQ(attribute(each, "target"), "c,d");
+  EXPECT_EQ(attribute(each, "y"), "2");
+  EXPECT_EQ(attribute(each, "ind"), "");
+  EXPECT_EQ(op_name(each), "");
+}
+
+TEST(Hlo, BranchesOfAConditionalAreWalked) {
+  const auto order = [](const std::string& attributes) {
+    std::string text = "HloModule m, is_scheduled=true\n";
+    for (const char* name : {"f", "g"})
+      text += fmt::format(
+          "%{} (p: f32[8]) -> f32[8] {{\n  ROOT %a = f32[8]{{0}} parameter(0)\n}}\n", name);
+    for (const char* name : {"f", "g"})
+      text += fmt::format(
+          "%b{0} () -> f32[8] {{\n  %x{0} = f32[8] fusion(), kind=kLoop, calls=%{0}\n}}\n", name);
+    text += "ENTRY %e () -> f32[8] {\n  %c = f32[8] conditional(), " + attributes + "\n}\n";
+    const std::vector<Module> modules = read_modules(text);
+    const Program program = program_of(modules.at(0));
+    std::string out;
+    for (const std::uint32_t at : program.order) out += program.launches[at].kernel;
+    return out;
+  };
+  EXPECT_EQ(order("branch_computations={%bf, %bg}"), "xfxg");
+  EXPECT_EQ(order("branch_computations={bg}"), "xg");
+  EXPECT_EQ(order("true_computation=%bg, false_computation=%bf"), "xgxf");
+  EXPECT_EQ(order("branch_computations={"), "");
 }
 
 }  // namespace

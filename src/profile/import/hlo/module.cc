@@ -13,7 +13,10 @@ namespace {
 
 constexpr std::size_t kMaxText = std::size_t{256} << 20, kMaxModules = 4096;
 constexpr std::size_t kMaxInstructions = 2'000'000, kMaxOperands = 4096, kMaxTypes = 4096;
+constexpr std::size_t kMaxComputations = 500'000;
 constexpr std::size_t kMaxRank = 16, kMaxTypeText = 1 << 18;
+// What is of use comes first: the computations that are called, the target of a call.
+constexpr std::size_t kMaxAttributes = 64 << 10;
 
 bool is_name(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' || c == '-';
@@ -78,6 +81,8 @@ class Reader {
       finish();
     } else if (ends_with(text, "{") && text.find(" -> ") != std::string_view::npos) {
       finish();
+      full_ = computations_++ >= kMaxComputations;
+      if (full_) return;
       Module& module = modules_.back();
       const bool entry = starts_with(text, "ENTRY ");
       if (entry) text.remove_prefix(6);
@@ -111,7 +116,7 @@ class Reader {
     const std::size_t close = behind_close(text, open);
     if (out.name.empty() || close == std::string_view::npos) return;
     operands(out, text.substr(open + 1, close - open - 2));
-    out.attributes = text.substr(close);
+    out.attributes = text.substr(close, kMaxAttributes);
     Computation& computation = modules_.back().computations.back();
     const auto index = static_cast<std::uint32_t>(computation.instructions.size());
     names_.emplace(out.name, index);
@@ -146,7 +151,7 @@ class Reader {
 
   std::vector<Module> modules_;
   std::unordered_map<std::string_view, std::uint32_t> names_;  // of the open computation
-  std::size_t count_ = 0;
+  std::size_t count_ = 0, computations_ = 0;
   bool open_ = false, full_ = false;
 };
 

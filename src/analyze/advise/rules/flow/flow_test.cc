@@ -178,6 +178,21 @@ TEST(Flow, WhatTheBackwardPassNeedsStays) {
   EXPECT_EQ(find(powers(1), "reduce_problem"), nullptr);  // one of the two, but which?
 }
 
+// One op inside another of its kind has one node for both.
+TEST(Flow, ALossInsideOfALossIsOne) {
+  const DataFlow flow = flow_of({fact(FlowKind::kUnread, "aten::nll_loss_forward", 0, 1)});
+  const Advice advice = advice_of(flow, [](Program& program, int) {
+    program.within("aten::nll_loss", [](Program& inner) {
+      run_op(inner, "aten::nll_loss_forward", functor("Loss", "n=67108864,inputs=1"), 1e5);
+    });
+    program.within("autograd::engine::evaluate_function: NllLossBackward0", [](Program& inner) {
+      run_op(inner, "aten::nll_loss_backward", functor("Back", "n=67108864,inputs=1"), 1e5);
+    });
+    program.op("aten::_fused_adamw_");
+  });
+  EXPECT_EQ(find(advice, "reduce_problem"), nullptr);
+}
+
 TEST(Flow, ForwardOpsWithoutANodeGo) {
   const DataFlow flow = flow_of({fact(FlowKind::kUnread, "aten::exp", 1, 3)});
   const Advice advice = advice_of(flow, [](Program& program, int) {
@@ -400,7 +415,7 @@ TEST(Flow, AnyTimelineGivesSavingsWithinTheStep) {
     }
     profile.data_flow = flow_of({});
     for (int i = 0; i < 8; ++i)
-      profile.data_flow.facts.push_back(fact(static_cast<FlowKind>(below(4)), "aten::x", below(5),
+      profile.data_flow.facts.push_back(fact(static_cast<FlowKind>(below(5)), "aten::x", below(5),
                                              1 + below(4), 0.01 * (1 + below(98)), "aten::y"));
     const Advice advice = advise(profile, analyze_timeline(profile));
     for (const Intervention& one : advice.interventions) {

@@ -30,20 +30,29 @@ int order_of(FlowKind kind) {
   return kLastOrder;
 }
 
-// Where the recorded sequence of ops begins, up to the next op after it.
-std::vector<Step> steps_by_sequence(const Timeline& timeline, std::uint32_t process,
-                                    const DataFlow& flow) {
+// The ops of a process that a sequence counts, in the order of their starts.
+struct SequencedOps {
+  std::vector<std::uint32_t> ops;
+  OpSequence sequence;
+};
+std::vector<SequencedOps> sequenced_ops(const Timeline& timeline, std::size_t processes) {
   std::vector<std::uint64_t> hashes;  // by name; 0: does not count
   for (const std::string& name : timeline.names)
     hashes.push_back(OpSequence::counts(name) ? OpSequence::hash_of(name) : 0);
-  std::vector<std::uint32_t> ops;
-  OpSequence sequence;
+  std::vector<SequencedOps> out(processes);
   for (std::uint32_t i = 0; i < timeline.ops.size(); ++i) {
     const Op& op = timeline.ops[i];
-    if (op.process != process || op.name >= hashes.size() || hashes[op.name] == 0) continue;
-    ops.push_back(i);
-    sequence.add(hashes[op.name]);
+    if (op.process >= processes || op.name >= hashes.size() || hashes[op.name] == 0) continue;
+    out[op.process].ops.push_back(i);
+    out[op.process].sequence.add(hashes[op.name]);
   }
+  return out;
+}
+
+// Where the recorded sequence of ops begins, up to the begin of its last op.
+std::vector<Step> steps_by_sequence(const Timeline& timeline, const SequencedOps& of,
+                                    const DataFlow& flow) {
+  const auto& [ops, sequence] = of;
   std::vector<Step> steps;
   const std::size_t length = flow.sequence_ops;
   for (std::size_t i = 0; i + length <= ops.size();) {
@@ -53,9 +62,7 @@ std::vector<Step> steps_by_sequence(const Timeline& timeline, std::uint32_t proc
     }
     const std::int64_t begin = begin_of(timeline.ops[ops[i]]);
     i += length;
-    std::int64_t end = begin_of(timeline.ops[ops[i - 1]]) + 1;
-    if (i < ops.size()) end = std::max(end, begin_of(timeline.ops[ops[i]]));
-    steps.push_back({"", {begin, end}});
+    steps.push_back({"", {begin, begin_of(timeline.ops[ops[i - 1]]) + 1}});
   }
   return steps;
 }
@@ -72,14 +79,7 @@ class Finder {
 
   FlowFound run() {
     index_facts();
-    for (std::uint32_t process = 0; process < profile_.processes.size(); ++process) {
-      const bool marked = profile_.data_flow.sequence_ops == 0;
-      reading_.push_back({marked ? host_steps(timeline_, process).steps
-                                 : steps_by_sequence(timeline_, process, profile_.data_flow),
-                          0,
-                          {}});
-      out_.steps += reading_.back().steps.size();
-    }
+    find_steps();
     find_ops();
     find_launches();
     for (std::size_t i = 0; i < work_.size(); ++i) {
@@ -92,6 +92,19 @@ class Finder {
   }
 
  private:
+  void find_steps() {
+    const DataFlow& flow = profile_.data_flow;
+    const auto processes = static_cast<std::uint32_t>(profile_.processes.size());
+    std::vector<SequencedOps> sequenced;  // of steps that no range marks
+    if (flow.sequence_ops > 0) sequenced = sequenced_ops(timeline_, processes);
+    for (std::uint32_t process = 0; process < processes; ++process) {
+      Reading& reading = reading_.emplace_back();
+      reading.steps = flow.sequence_ops > 0 ? steps_by_sequence(timeline_, sequenced[process], flow)
+                                            : host_steps(timeline_, process).steps;
+      out_.steps += reading.steps.size();
+    }
+  }
+
   void index_facts() {
     std::unordered_map<std::string_view, std::uint32_t> numbers;
     for (const FlowFact& fact : facts_) numbers.try_emplace(fact.op, kNone);
