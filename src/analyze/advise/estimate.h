@@ -31,9 +31,9 @@ struct Unit {
   double count = 1;         // number in the profile
   double devices = 1;       // the figures are their mean
   double long_steps = 0;    // of count: too long for the replay, which leaves them out
-  double recorded_ns = 0;   // one unit, as recorded
   double mean_step_ns = 0;  // a step from its begin to its end, TimelineAnalysis::mean_step
 
+  double recorded_ns = 0;  // one unit, as recorded
   double profiler_ns = 0;  // of that: idle while the recording tool worked
   double host_ns = 0;      // of that: idle because the host launched late
   double busy_ns = 0;      // of that: the device works
