@@ -19,6 +19,7 @@ namespace {
 constexpr double kLittleJudged = 0.2;  // of the kernel time
 constexpr std::size_t kShownPlan = 10;
 constexpr std::size_t kKernelsShown = 4, kShownAlerts = 8, kShownStalls = 8;
+constexpr std::size_t kAlikeShown = 2;
 
 std::string percents(const Interval3& share) {
   return fmt::format("{:.0f}% ({:.0f} to {:.0f})", 100 * share.mid, 100 * share.low,
@@ -250,14 +251,9 @@ class AdviceRenderer {
       if (more > 0) text += fmt::format(" and {:.0f} more", more);
       entry("kernels", text);
     }
-    bool first = true;
-    for (const Evidence& item : one.evidence) {
-      entry(first ? "evidence" : "",
-            fmt::format("{}: {} ({})", clean(item.what), clean(item.value), item.from));
-      first = false;
-    }
+    evidence(one.evidence);
     steps("how", one.how);
-    first = true;
+    bool first = true;
     for (const std::string& assumption : one.assumptions) {
       entry(first ? "assumes" : "", assumption);
       first = false;
@@ -292,6 +288,22 @@ class AdviceRenderer {
     entry("launch", join(parts, "; "));
     steps("collect", one.collect);
     steps("look at", one.look_at);
+  }
+  // Of evidence of one kind, such as each chain to fuse, the first few.
+  void evidence(const std::vector<Evidence>& all) {
+    std::map<std::string_view, std::size_t> shown;
+    std::size_t left_out = 0;
+    for (const Evidence& item : all) {
+      if (shown[item.what]++ >= kAlikeShown) {
+        ++left_out;
+        continue;
+      }
+      entry(&item == all.data() ? "evidence" : "",
+            fmt::format("{}: {} ({})", clean(item.what), clean(item.value), item.from));
+    }
+    if (left_out > 0)
+      entry("", fmt::format("and {} more like these, which --json has",
+                            counted(static_cast<double>(left_out), "line")));
   }
   void steps(std::string_view key, const std::vector<std::string>& all) {
     for (std::size_t i = 0; i < all.size(); ++i) entry(i == 0 ? key : "", "- " + all[i]);

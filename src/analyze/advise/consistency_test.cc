@@ -222,6 +222,19 @@ void expect_no_contradiction(const Statements& all) {
     EXPECT_LE(one.saved_share.high, 1) << one.id;
     EXPECT_FALSE(one.evidence.empty()) << one.id;
   }
+  // A host that takes no time saves no less than a faster one. Loops that become
+  // fewer kernels save the device's time, too.
+  const auto of_the_host_alone = [](const Intervention& one) {
+    return (one.id == "cut_host_work" || one.id == "feed_the_device") &&
+           std::none_of(one.evidence.begin(), one.evidence.end(), [](const Evidence& evidence) {
+             return evidence.what == "launches in loops within a step";
+           });
+  };
+  for (const WhatIf& host : advice.what_if)
+    for (const Intervention& one : advice.interventions)
+      if (host.resource == "host" && of_the_host_alone(one)) {
+        EXPECT_LE(one.saved_share.mid, host.saved_share + 0.01) << one.id;
+      }
   // Each has an own place, interventions in their order.
   std::set<std::size_t> places;
   std::size_t last = 0;

@@ -27,6 +27,15 @@ constexpr Doubled kDoubled[] = {
      "compute bound: its traffic is hidden behind its arithmetic"},
 };
 
+// If the host took no time at all. Without a replay: the idle time that it causes now.
+double saved_by_no_host(const Facts& facts) {
+  if (facts.replayer == nullptr)
+    return std::max(0.0, facts.unit.by_host_ns - facts.unit.recorder_ns.mid);
+  Change change;
+  change.edits.emplace_back(edit::ScaleHost{{0, 0, 0}, {}, kNone});
+  return std::max(0.0, facts.replayer->saving(change).share.mid) * facts.unit.baseline_ns.mid;
+}
+
 }  // namespace
 
 void add_no_gain(const Facts& facts, Advice& advice) {
@@ -80,10 +89,10 @@ void add_no_gain(const Facts& facts, Advice& advice) {
                                             percent(kernel_ns > 0 ? exposed_ns / kernel_ns : 0))});
   }
   if (!facts.exposure.known) return;  // without calls, what the host does is not known
-  const double host = std::max(0.0, unit.host_ns - unit.recorder_ns.mid);
+  const double host = saved_by_no_host(facts);
   advice.what_if.push_back(
       {"host", host, host / whole,
-       fmt::format("a host that always launches in time would save {:.1f}%", 100 * host / whole)});
+       fmt::format("a host that took no time would save {:.1f}%", 100 * host / whole)});
 }
 
 }  // namespace purlin::analyze
