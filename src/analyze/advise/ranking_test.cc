@@ -2,6 +2,7 @@
 #include "analyze/advise/rules.h"
 #include "analyze/advise/testing.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -119,6 +120,21 @@ TEST(Ranking, ATradeComesBeforeWhatIsLittleNextToIt) {
   EXPECT_LT(text.find("1. much"), text.find("trade: eight_bits"));
   EXPECT_LT(text.find("trade: eight_bits"), text.find("2. little"));
   EXPECT_LT(text.find("3. less"), text.find("trade: recompute"));
+}
+
+// Of nine chains to fuse, the text shows two.
+TEST(Text, EvidenceOfOneKindIsCut) {
+  Advice advice;
+  advice.interventions = {worth_of("fuse", "hours", 0.2)};
+  for (int i = 0; i < 5; ++i)
+    advice.interventions[0].evidence.push_back({"chain", fmt::format("of {}", i), "timeline"});
+  advice.interventions[0].evidence.push_back({"a launch takes", "2 us", "timeline"});
+  place_trades(advice);
+  const std::string text = render_advice(advice, Terminal(false, false, false, 100));
+  EXPECT_NE(text.find("chain: of 1"), std::string::npos);
+  EXPECT_EQ(text.find("chain: of 2"), std::string::npos);
+  EXPECT_LT(text.find("a launch takes: 2 us"), text.find("and 3 lines more like these"));
+  EXPECT_NE(text.find("and 3 lines more like these"), std::string::npos);
 }
 
 // Where nothing else is left, a trade is not called nothing.
