@@ -330,9 +330,9 @@ class TimelineRenderer {
     for (std::size_t i = 0; i < shown; ++i) {
       const RepeatedSequence& sequence = timeline_.sequences[i];
       std::string text = fmt::format(
-          "{} x {} on {}stream {}, {} of which {} busy", counted(sequence.length, "kernel"),
-          sequence.repeats, timeline_.devices.size() > 1 ? device_name(sequence.device) + " " : "",
-          sequence.stream, short_ns(static_cast<double>(sequence.total_ns)),
+          "{} x {} on {}stream {}, {} of which {} busy", round_of(sequence), sequence.repeats,
+          timeline_.devices.size() > 1 ? device_name(sequence.device) + " " : "", sequence.stream,
+          short_ns(static_cast<double>(sequence.total_ns)),
           short_ns(static_cast<double>(sequence.busy_ns)));
       if (!sequence.kernels.empty())
         text += ", from " + elide_middle(clean(sequence.kernels.front()), 40);

@@ -203,6 +203,14 @@ std::vector<Repetition> with_equal_shapes(const Profile& profile, const StreamWo
 
 }  // namespace
 
+std::string round_of(const RepeatedSequence& sequence) {
+  const std::string kernels = counted(sequence.length - sequence.copies, "kernel");
+  if (sequence.copies == 0) return kernels;
+  return fmt::format("{} and {}", kernels,
+                     sequence.copies == 1 ? std::string("1 memcpy or memset")
+                                          : fmt::format("{} memcpys or memsets", sequence.copies));
+}
+
 std::vector<std::uint32_t> number_names(const Profile& profile) {
   std::unordered_map<std::string_view, std::uint32_t> names;
   std::vector<std::uint32_t> numbers;
@@ -252,13 +260,15 @@ std::vector<FoundSequence> find_sequences(const Profile& profile,
     std::vector<std::uint32_t> round(
         tokens.begin() + static_cast<std::ptrdiff_t>(found.begin),
         tokens.begin() + static_cast<std::ptrdiff_t>(found.begin + found.period));
-    const bool only_copies = std::all_of(
-        round.begin(), round.end(), [](std::uint32_t token) { return (token & kCopyToken) != 0; });
+    const auto copies = static_cast<std::size_t>(std::count_if(
+        round.begin(), round.end(), [](std::uint32_t token) { return (token & kCopyToken) != 0; }));
+    const bool only_copies = copies == found.period;
     const auto [place, added] = sequences.try_emplace(std::move(round));
     place->second.only_copies = only_copies;
     RepeatedSequence& sequence = place->second.sequence;
     if (added) {
       sequence.length = static_cast<int>(found.period);
+      sequence.copies = static_cast<int>(copies);
       sequence.device = stream.device;
       sequence.process = stream.process;
       sequence.stream = stream.stream;

@@ -127,7 +127,8 @@ struct LaunchStats {
 
 struct RepeatedSequence {            // a candidate for a CUDA graph
   std::vector<std::string> kernels;  // one round, names in order (at most the first 64)
-  int length = 0;                    // kernels in one round
+  int length = 0;                    // kernels, memcpys and memsets in one round
+  int copies = 0;                    // of length: memcpys and memsets
   int repeats = 0;
   std::int64_t total_ns = 0, busy_ns = 0;  // span and busy time of all rounds
   std::string hindrance;                   // the obstacle to a capture; "" without one
@@ -138,6 +139,8 @@ struct RepeatedSequence {            // a candidate for a CUDA graph
   // Where its rounds are: from the begin of a first to the begin of a last launch.
   std::vector<std::pair<std::int64_t, std::int64_t>> stretches;
 };
+
+std::string round_of(const RepeatedSequence& sequence);  // "5 kernels and 1 memcpy or memset"
 
 struct RankStats {  // of one device among those that take part in the same collectives
   int device = 0;

@@ -87,10 +87,7 @@ void add_graphs_rule(HostView& view) {
   for (const AlikeSequences& alike : sequences_by_kernels(view)) {
     const RepeatedSequence& sequence = alike.all;
     const std::string what =
-        fmt::format("{} x {} on {}",
-                    sequence.length == 1 ? std::string("1 kernel")
-                                         : fmt::format("{} kernels and memcpys", sequence.length),
-                    sequence.repeats,
+        fmt::format("{} x {} on {}", round_of(sequence), sequence.repeats,
                     alike.devices.size() > 1 ? counted(alike.devices.size(), "device")
                                              : fmt::format("stream {}", sequence.stream));
     const double nodes = static_cast<double>(sequence.length) * sequence.repeats * view.share;
