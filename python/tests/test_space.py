@@ -79,7 +79,9 @@ class SpaceTest(test_purlin.WithCache):
         self.assertEqual(set(best.kwargs), {"BLOCK", "SPLIT", "FAST"})
         # Each config is compiled once, and few are compiled that are not run.
         self.assertLess(len(made.compiled), 120)
-        self.assertEqual(search["compiled"], len({repr(one) for one in made.compiled}))
+        # Some of those compiled ahead may not have ended yet.
+        self.assertGreaterEqual(search["compiled"], len({repr(one) for one in made.compiled}))
+        self.assertLess(search["compiled"], 120)
         fresh, made = self.kernel()
         self.assertEqual(self.call(fresh).all_kwargs(), best.all_kwargs())
         self.assertEqual(len(made.launches), 1)
