@@ -147,7 +147,7 @@ class SpaceAutotuner(Autotuner):
         self.purlin_search = {
             "space": tuner.space_size, "evaluations": tuner.evaluations, "best_ms": tuner.best_time_ms,
             "default_ms": tuner.default_time_ms, "rejected": run.rejected, "verified": run.verified,
-            "compiled": len(run.compiling)}
+            "compiled": run.compiled}
         if desc is not None:
             try:
                 tuner.store(cache.directory, desc, run.verified)
@@ -176,6 +176,11 @@ class _Search:
     @property
     def verified(self):
         return self._outputs is not None and self._outputs.compared
+
+    @property
+    def compiled(self):
+        """How many configs a compilation was begun of. Those that still wait when a search ends are cancelled."""
+        return sum(not future.cancelled() for future in self.compiling.values())
 
     def close(self):
         self._pool.shutdown(wait=False, cancel_futures=True)
