@@ -60,9 +60,6 @@ Unit unit_of(const Profile& profile, const TimelineAnalysis& timeline) {
     unit.busy_ns += share * static_cast<double>(device.busy_ns);
     unit.profiler_ns += share * idle_of(device, IdleCause::kProfiler);
     unit.host_ns += share * idle_of(device, IdleCause::kHostLaunch);
-    for (const IdleCause cause :
-         {IdleCause::kHostLaunch, IdleCause::kDataStarvation, IdleCause::kSynchronization})
-      unit.by_host_ns += share * idle_of(device, cause);
     double calls = 0, ops = 0;
     for (const auto& [begin, end] : device.parts) {
       calls += count_in(profile.timeline.calls, begin, end);

@@ -36,9 +36,7 @@ struct Unit {
   double recorded_ns = 0;  // one unit, as recorded
   double profiler_ns = 0;  // of that: idle while the recording tool worked
   double host_ns = 0;      // of that: idle because the host launched late
-  // Of recorded_ns: idle because of the host, which launched late, or waited for input or device.
-  double by_host_ns = 0;
-  double busy_ns = 0;  // of recorded_ns: the device works
+  double busy_ns = 0;      // of that: the device works
   // What the recorder's work on each call and op may have added to host_ns.
   Interval3 recorder_ns;
   double kernel_scale = 1;  // of a total over the profile's kernels -> of one unit

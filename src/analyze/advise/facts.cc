@@ -12,7 +12,7 @@ namespace purlin::analyze {
 
 namespace {
 
-constexpr double kSameStep = 0.1;
+constexpr double kSameStep = 0.1;  // up to here, a replayed step is one of the unit
 
 double known_step(const Profile& profile, const Unit& unit) {
   return unit.kind == "step" ? profile.coverage.step_ns : 0;

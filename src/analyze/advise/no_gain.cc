@@ -27,13 +27,11 @@ constexpr Doubled kDoubled[] = {
      "compute bound: its traffic is hidden behind its arithmetic"},
 };
 
-// If the host took no time at all. Without a replay: the idle time that it causes now.
-double saved_by_no_host(const Facts& facts) {
-  if (facts.replayer == nullptr)
-    return std::max(0.0, facts.unit.by_host_ns - facts.unit.recorder_ns.mid);
+// If the host took no time at all, as a share of the unit.
+double saved_by_no_host(const Replayer& replayer) {
   Change change;
   change.edits.emplace_back(edit::ScaleHost{{0, 0, 0}, {}, kNone});
-  return std::max(0.0, facts.replayer->saving(change).share.mid) * facts.unit.baseline_ns.mid;
+  return std::max(0.0, replayer.saving(change).share.mid);
 }
 
 }  // namespace
@@ -88,11 +86,11 @@ void add_no_gain(const Facts& facts, Advice& advice) {
                                             short_ns(saved), short_ns(0.5 * kernel_ns),
                                             percent(kernel_ns > 0 ? exposed_ns / kernel_ns : 0))});
   }
-  if (!facts.exposure.known) return;  // without calls, what the host does is not known
-  const double host = saved_by_no_host(facts);
+  if (facts.replayer == nullptr) return;  // what the host does is not known
+  const double host = saved_by_no_host(*facts.replayer);
   advice.what_if.push_back(
-      {"host", host, host / whole,
-       fmt::format("a host that took no time would save {:.1f}%", 100 * host / whole)});
+      {"host", host * whole, host,
+       fmt::format("a host that took no time would save {:.1f}%", 100 * host)});
 }
 
 }  // namespace purlin::analyze

@@ -19,12 +19,11 @@ struct DeviceWindow {
   Interval window;
 };
 
-// The work that begins inside of a window of its device, which has one or several in order; devices
-// without a window keep nothing. Rows
-// have the durations of that work; their other facts (counters, first and last time) are those of
-// the whole run, as the host's waits are. Stall samples of kernels without work there are left out.
-// Host records that touch the window or launched the work are in it. The profile must be sorted
-// (sort_timeline). The result is sorted too.
+// The work that begins inside of a window of its device, which has one or several in order. Devices
+// without a window keep nothing. Rows have the durations of that work. Their other facts (counters,
+// first and last time) are those of the whole run, as the host's waits are. Stall samples of
+// kernels without work there are left out. Host records that touch the window or launched the work
+// are in it. The profile must be sorted (sort_timeline). The result is sorted too.
 Profile slice(const Profile& profile, const std::vector<DeviceWindow>& windows);
 
 // Whether the timeline holds every launch of the rows, so that a slice of it is one of the rows.

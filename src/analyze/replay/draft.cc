@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyze/replay/draft.h"
 
+#include "analyze/timeline/median.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -89,9 +91,7 @@ class Finisher {
     for (std::size_t kind = 0; kind < kEdgeKinds; ++kind) {
       auto& values = clear[kind].size() >= kFew ? clear[kind] : likely[kind];
       if (values.empty()) continue;
-      const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-      std::nth_element(values.begin(), middle, values.end());
-      graph_.constant[kind] = *middle;
+      graph_.constant[kind] = median_of(values);
     }
   }
 

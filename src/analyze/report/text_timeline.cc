@@ -15,6 +15,7 @@ namespace purlin::analyze {
 namespace {
 
 constexpr std::size_t kShownDevices = 8, kShownGaps = 3, kShownSequences = 3;
+constexpr std::size_t kNameRoom = 60;          // characters of a kernel's name within a sentence
 constexpr std::size_t kTimelineKeyWidth = 10;  // of the words at the left of each line
 
 double share_of(std::int64_t part, std::int64_t whole) {
@@ -116,19 +117,25 @@ class TimelineRenderer {
     }
     out_ += text + "\n";
     idle(time);
-    if (time.one_off_gaps > 0)
-      line("left out", fmt::format("{} of {} in all: much longer than the others, and rare. The "
-                                   "shares are of the other {}",
-                                   counted(time.one_off_gaps, "one-off gap"),
-                                   short_ns(static_cast<double>(time.one_off_ns)),
-                                   short_ns(static_cast<double>(time.span_ns))));
-    if (time.other_works > 0)
-      line("left out", fmt::format("{} of other work between two steps, {} in all, such as an "
-                                   "evaluation. The shares are of the other {}",
-                                   counted(time.other_works, "stretch"),
-                                   short_ns(static_cast<double>(time.other_work_ns)),
-                                   short_ns(static_cast<double>(time.span_ns))));
+    left_out(time);
     overlap(time);
+  }
+
+  // What is in the window and in none of its shares.
+  void left_out(const DeviceTime& time) {
+    std::vector<std::string> parts;
+    if (time.one_off_gaps > 0)
+      parts.push_back(fmt::format("{} of {} in all, much longer than the others, and rare",
+                                  counted(time.one_off_gaps, "one-off gap"),
+                                  short_ns(static_cast<double>(time.one_off_ns))));
+    if (time.other_works > 0)
+      parts.push_back(fmt::format(
+          "{} of other work between two steps, {} in all, such as an "
+          "evaluation",
+          counted(time.other_works, "stretch"), short_ns(static_cast<double>(time.other_work_ns))));
+    if (!parts.empty())
+      line("left out", fmt::format("{}. The shares are of the other {}", join(parts, "; "),
+                                   short_ns(static_cast<double>(time.span_ns))));
   }
 
   // " (rank 3)" of a distributed run.
@@ -335,7 +342,7 @@ class TimelineRenderer {
           short_ns(static_cast<double>(sequence.total_ns)),
           short_ns(static_cast<double>(sequence.busy_ns)));
       if (!sequence.kernels.empty())
-        text += ", from " + elide_middle(clean(sequence.kernels.front()), 40);
+        text += ", from " + elide_middle(clean(sequence.kernels.front()), kNameRoom);
       if (!sequence.hindrance.empty()) text += "; hindered by: " + clean(sequence.hindrance);
       line(i == 0 ? "repeats" : "", text);
     }
@@ -347,7 +354,7 @@ class TimelineRenderer {
       const Gap& gap = timeline_.gaps[i];
       std::string text = short_ns(static_cast<double>(gap.duration_ns));
       if (timeline_.devices.size() > 1) text += " on " + device_name(gap.device);
-      if (!gap.before.empty()) text += " after " + elide_middle(clean(gap.before), 40);
+      if (!gap.before.empty()) text += " after " + elide_middle(clean(gap.before), kNameRoom);
       if (gap.one_off) text += ", one-off";
       text += ": " + (gap.cause == IdleCause::kOther ? "no cause found"
                                                      : spaced_words(to_text(gap.cause)));

@@ -2,6 +2,7 @@
 #include "analyze/timeline/pace.h"
 
 #include "analyze/timeline/intervals.h"
+#include "analyze/timeline/median.h"
 #include "base/text.h"
 
 #include <fmt/format.h>
@@ -22,12 +23,6 @@ bool is_counted(const Call& call) {
          call.kind == CallKind::kGraphLaunch;
 }
 
-double middle_of(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 // Steps that follow one another, from begin to begin.
 std::vector<Interval> rounds_of(const std::vector<StepTime>& steps) {
   std::vector<double> distances;
@@ -35,7 +30,7 @@ std::vector<Interval> rounds_of(const std::vector<StepTime>& steps) {
     distances.push_back(static_cast<double>(steps[i].start_ns - steps[i - 1].start_ns));
   std::vector<Interval> rounds;
   if (distances.empty()) return rounds;
-  const double longest = kNeighbours * middle_of(distances);
+  const double longest = kNeighbours * median_of(distances);
   for (std::size_t i = 1; i < steps.size(); ++i)
     if (distances[i - 1] > 0 && distances[i - 1] <= longest)
       rounds.push_back({steps[i - 1].start_ns, steps[i].start_ns});
@@ -53,7 +48,7 @@ double calls_per_round(const std::vector<Interval>& rounds, const Timeline& time
     if (round == rounds.size()) break;
     if (rounds[round].begin <= call.start_ns) calls[round] += 1;
   }
-  const double usual = middle_of(calls);
+  const double usual = median_of(calls);
   double sum = 0, count = 0;
   for (const double of_round : calls) {
     if (usual > 0 && of_round > kManyCalls * usual) continue;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyze/timeline/phases.h"
 
+#include "analyze/timeline/median.h"
+
 #include <algorithm>
 #include <cstddef>
 #include <map>
@@ -108,12 +110,11 @@ std::vector<Interval> find_other_work(const Timeline& timeline, const DeviceWork
   std::vector<std::int64_t> lengths;
   for (const Step& step : all) lengths.push_back(step.window.length());
   if (lengths.size() < 2) return {};
-  const auto middle = lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2);
-  std::nth_element(lengths.begin(), middle, lengths.end());
+  const std::int64_t usual = median_of(std::move(lengths));
   std::vector<Interval> others;
   for (std::size_t i = 1; i < all.size(); ++i) {
     const Interval between = {all[i - 1].window.end, all[i].window.begin};
-    if (2 * between.length() <= *middle) continue;
+    if (2 * between.length() <= usual) continue;
     const auto busy = static_cast<double>(busy_in(timeline, work, between));
     if (busy >= kLeastBusy * static_cast<double>(between.length())) others.push_back(between);
   }

@@ -2,6 +2,7 @@
 #include "analyze/timeline/ranks.h"
 
 #include "analyze/timeline/device_time.h"
+#include "analyze/timeline/median.h"
 #include "base/text.h"
 
 #include <cmath>
@@ -17,12 +18,6 @@ namespace {
 constexpr std::int64_t kSameClock = 50'000;
 
 using Collectives = std::vector<Interval>;  // of one name on one device, in order
-
-std::int64_t median(std::vector<std::int64_t> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 }  // namespace
 
@@ -88,7 +83,7 @@ std::vector<RankStats> compare_ranks(const Profile& profile, const std::vector<D
     const std::uint32_t process = main_process(timeline, devices[d]);
     if (process < profile.processes.size()) out[d].rank = profile.processes[process].rank;
     if (distances[d].empty()) continue;
-    const std::int64_t offset = median(distances[d]);
+    const std::int64_t offset = median_of(distances[d]);
     if (std::abs(offset) < kSameClock) continue;
     out[d].clock_offset_ns = static_cast<double>(offset);
     limits.push_back(fmt::format(

@@ -2,6 +2,7 @@
 #include "analyze/timeline/rounds.h"
 
 #include "analyze/timeline/host.h"
+#include "analyze/timeline/median.h"
 
 #include <algorithm>
 #include <cmath>
@@ -148,10 +149,8 @@ Anchor regular_run(const std::vector<std::size_t>& places) {
   std::vector<std::size_t> distances;
   for (std::size_t i = 0; i + 1 < places.size(); ++i)
     distances.push_back(places[i + 1] - places[i]);
-  std::vector<std::size_t> sorted = distances;
-  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
-  std::nth_element(sorted.begin(), middle, sorted.end());
-  const auto median = static_cast<double>(*middle);
+  const std::size_t usual = median_of(distances);
+  const auto median = static_cast<double>(usual);
   const auto deviation = [&](std::size_t i) {
     return std::abs(static_cast<double>(distances[i]) - median) / median;
   };
@@ -167,7 +166,7 @@ Anchor regular_run(const std::vector<std::size_t>& places) {
   if (best_end - best_begin < kMinRounds) return anchor;
   anchor.at.assign(places.begin() + static_cast<std::ptrdiff_t>(best_begin),
                    places.begin() + static_cast<std::ptrdiff_t>(best_end + 1));
-  anchor.distance = *middle;
+  anchor.distance = usual;
   for (std::size_t i = best_begin; i < best_end; ++i) anchor.irregularity += deviation(i);
   anchor.irregularity /= static_cast<double>(anchor.rounds());
   return anchor;
@@ -246,9 +245,7 @@ class RoundFinder {
   std::int64_t usual_pause(const Anchor& anchor) const {
     std::vector<std::int64_t> pauses;
     for (const std::size_t i : anchor.at) pauses.push_back(launches()[i].pause_ns);
-    const auto middle = pauses.begin() + static_cast<std::ptrdiff_t>(pauses.size() / 2);
-    std::nth_element(pauses.begin(), middle, pauses.end());
-    return *middle;
+    return median_of(std::move(pauses));
   }
 
   // Rounds begin where the host does most before it launches. A device that is never idle hides it;

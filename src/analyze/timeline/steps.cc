@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyze/timeline/steps.h"
 
+#include "analyze/timeline/median.h"
 #include "analyze/timeline/rounds.h"
 #include "base/text.h"
 
@@ -115,12 +116,7 @@ bool are_marks(const std::vector<Step>& ranges) {
     lengths.push_back(ranges[i].window.length());
     distances.push_back(ranges[i].window.begin - ranges[i - 1].window.begin);
   }
-  const auto middle = [](std::vector<std::int64_t>& values) {
-    const auto at = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), at, values.end());
-    return *at;
-  };
-  return !lengths.empty() && 2 * middle(lengths) < middle(distances);
+  return !lengths.empty() && 2 * median_of(std::move(lengths)) < median_of(std::move(distances));
 }
 
 // The program's own ranges that read like iterations: of those that come again on one thread, the
@@ -356,9 +352,7 @@ std::size_t count_warm_up(const std::vector<Step>& steps) {
   for (const Step& step : steps) lengths.push_back(step.window.length());
   std::vector<std::int64_t> later(lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2),
                                   lengths.end());
-  const auto middle = later.begin() + static_cast<std::ptrdiff_t>(later.size() / 2);
-  std::nth_element(later.begin(), middle, later.end());
-  const double most = kWarmUpFactor * static_cast<double>(*middle);
+  const double most = kWarmUpFactor * static_cast<double>(median_of(std::move(later)));
   std::size_t count = 0;
   while (count + 2 < lengths.size() && static_cast<double>(lengths[count]) > most) ++count;
   if (count == 0) return 0;

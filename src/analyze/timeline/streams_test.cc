@@ -84,6 +84,7 @@ TEST(Sequences, ARoundThatCouldBeAGraph) {
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].kernels, (std::vector<std::string>{"gemm", "relu", "norm"}));
   EXPECT_EQ(found[0].length, 3);
+  EXPECT_EQ(round_of(found[0]), "3 kernels");
   EXPECT_EQ(found[0].repeats, 10);
   EXPECT_EQ(found[0].total_ns, 9 * 1000 + 90);
   EXPECT_EQ(found[0].busy_ns, 10 * 90);
@@ -136,6 +137,7 @@ TEST(Sequences, ACopyToTheHostInsideIsAHindrance) {
   });
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].length, 4);
+  EXPECT_EQ(round_of(found[0]), "3 kernels and 1 memcpy or memset");
   EXPECT_EQ(found[0].hindrance, "1 memcpy to the host in a round");
 }
 

@@ -11,10 +11,12 @@
 //   With a budget of fewer than 20 evaluations it takes up to a third of them if the runs are
 //   wrong. Three configs are then drawn first, and their order must not speak against the runs.
 // - Then configs are drawn at random, until the pilot has passed or is refuted (rungs.h). Their
-//   best is asked for once the pilot has passed, and has to pass, too. A refuted one ends the
-//   trial. With a budget of 200 evaluations or more, only their best does: one slow config more is
-//   little then. A cold start draws as well, so the draws are no loss. What failed in the other
-//   runs is drawn last: it mostly fails here, too, and anything that works is faster than it.
+//   best is asked for once the pilot has passed, and has to pass, too. Of the first few in their
+//   order it is the one whose neighbours they rate best. A refuted
+//   pilot or best ends the trial. With a budget of 200 evaluations or more, only their best does:
+//   one slow config more is little then. A cold start draws as well, so the draws are no loss. What
+//   failed in the other runs is drawn last: it mostly fails here, too, and anything that works is
+//   faster than it.
 // - What they praise next is judged together, against the draws (judge.h). The length of this part
 //   follows from the budget.
 // - Each run is judged separately by its order, and dropped separately.

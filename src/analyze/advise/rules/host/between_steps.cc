@@ -4,6 +4,7 @@
 #include "analyze/advise/rules/host/host_view.h"
 #include "analyze/advise/rules/remedies.h"
 #include "analyze/text/layout.h"
+#include "analyze/timeline/median.h"
 
 #include <fmt/format.h>
 
@@ -33,9 +34,7 @@ double idle_before_a_step(const Facts& facts) {
     until = std::max(until, end_of(activity));
   }
   if (gaps.size() < kFewBorders) return 0;
-  const auto middle = gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2);
-  std::nth_element(gaps.begin(), middle, gaps.end());
-  return *middle;
+  return median_of(std::move(gaps));
 }
 
 }  // namespace
