@@ -43,7 +43,7 @@ def places_of_a_latent_attended_with_einsum():
             x = following()
             for wide, out in layers:
                 y = F.group_norm(x, 32).flatten(2).transpose(1, 2)
-                mixed = attend(*F.linear(2 * y, wide).view(pictures, places, 3, heads, each).unbind(2))
+                mixed = attend(*F.linear(2 * y, wide).reshape(pictures, places, 3, heads, each).unbind(2))
                 x = x + F.linear(mixed.reshape(pictures, places, width), out).transpose(1, 2).reshape(x.shape)
             return x.float()
         return without_gradients(step)
@@ -140,7 +140,7 @@ def small_ranks_added_to_large_layers_in_passes_of_their_own():
             x = following()
             for layer in layers:
                 x = told(x, *layer)
-            return x[:, :64].float()
+            return x.amax(1).float()
         return without_gradients(step)
     return alike(run(apart), run(at_once))
 
