@@ -60,7 +60,7 @@ def turned(sheets, out, source, name):
     return step
 
 
-@pair("coalesce", "tune_kernel", "reuse_data")
+@pair("coalesce", "tune_kernel")
 def own_turn_of_a_radar_sheet_written_down_its_columns():
     # Right: a warp writes 32 numbers of 32 rows; a tile in shared memory writes whole rows.
     size = 12288
@@ -255,7 +255,8 @@ def own_particles_of_four_kinds_aged_in_mixed_order():
     return alike(run(ages, kinds), run([age[order] for age in ages], kinds[order]))
 
 
-PARTS = """extern "C" __global__ void sum_parts(const float* x, const int* first, const int* last, const int* owner, float* out) {
+PARTS = """extern "C" __global__ void sum_parts(const float* x, const int* first, const int* last, const int* owner,
+                                     float* out) {
     __shared__ float sums[8];
     float sum = 0.0f;
     for (int n = first[blockIdx.x] + threadIdx.x; n < last[blockIdx.x]; n += 256) sum += x[n] * x[n];
@@ -302,7 +303,8 @@ def null_own_turn_in_tiles_that_have_a_spare_column():
     # Right: nothing; a pitch of 33 has no conflicts, so another odd one gains nothing.
     size = 12288
     sheets, out = four(lambda: rand(size, size)), torch.empty(size, size, device=GPU)
-    return alike(*(turned(sheets, out, TURN_BY_TILE.replace("PITCH", pitch), f"turn_by_tile_{pitch}") for pitch in ("33", "37")))
+    return alike(*(turned(sheets, out, TURN_BY_TILE.replace("PITCH", pitch), f"turn_by_tile_{pitch}")
+                   for pitch in ("33", "37")))
 
 
 @triton.jit
@@ -468,7 +470,7 @@ def null_long_prompts_read_by_wide_blocks():
 @null("feed_the_device", "cut_host_work", "keep_on_device")
 def null_sounds_made_by_six_workers_ahead_of_a_large_net():
     # Right: nothing; six workers make batches faster than the net takes them, so twelve gain nothing.
-    return alike(learnt_from_clips(6, 32, 1024), learnt_from_clips(12, 32, 1024))
+    return alike(learnt_from_clips(6, 32, 1536), learnt_from_clips(12, 32, 1536))
 
 
 @null("reuse_result", "cut_host_work")

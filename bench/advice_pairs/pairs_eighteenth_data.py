@@ -279,7 +279,7 @@ def tiles_of_a_map_laid_on_a_canvas_of_zeros():
 
 # ---------------------------------------------------------------- work that nobody needs
 
-@pair("reduce_problem", "remove_copies", "local_gathers", "reuse_result")
+@pair("reduce_problem", "remove_copies", "reuse_result")
 def bonds_of_molecules_told_from_both_ends_side_by_side():
     # Right: a product of two parts side by side is a sum of two products, each of far fewer atoms than bonds.
     atoms, bonds, width, inner = 32768, 1 << 19, 512, 128
@@ -299,7 +299,7 @@ def bonds_of_molecules_told_from_both_ends_side_by_side():
     return alike(run(of_bonds), run(of_atoms))
 
 
-@pair("reduce_problem", "remove_fills", "slow_op", "fused_optimizer")
+@pair("reduce_problem", "remove_fills", "slow_op")
 def songs_of_a_great_table_moved_with_the_gradient_of_all():
     # Right: a batch names a few rows of four million, yet the gradient of all is filled, added and thrown away.
     songs, width, rows, heard, rate = 1 << 22, 64, 8192, 20, 0.01
@@ -336,7 +336,7 @@ def songs_of_a_great_table_moved_with_the_gradient_of_all():
     return alike(by_all(), by_rows())
 
 
-@pair("slow_op", "reduce_problem", "tensor_cores")
+@pair("slow_op", "reduce_problem")
 def halls_heard_through_a_convolution_of_2048_taps():
     # Right: a filter that long is a product of spectra.
     halls, samples, taps = 16, 65536, 2048

@@ -190,7 +190,7 @@ def frames_of_a_car_sent_before_each_map_of_depth():
 
     def ahead():
         following, side, number = turns(frames), torch.cuda.Stream(), [0]
-        rooms = [torch.empty(cars, 3, tall, wide, dtype=F16, device=GPU).to(memory_format=torch.channels_last) for _ in range(2)]
+        rooms = [torch.empty(cars, 3, tall, wide, dtype=F16, device=GPU, memory_format=torch.channels_last) for _ in range(2)]
 
         def upload(which):
             side.wait_stream(torch.cuda.current_stream())  # the step before has read that room
@@ -232,8 +232,8 @@ def learnt_from_clips(workers, clips, width):
     sounds = chance.standard_normal((256, length))
     echo = np.fft.rfft(chance.standard_normal(length) * np.exp(-np.arange(length) / 500) / 20)
     torch.manual_seed(1)
-    parts = [nn.Conv1d(1, 64, 16, 4), nn.ReLU(), nn.Conv1d(64, width, 8, 2), nn.ReLU(), nn.Conv1d(width, width, 8, 2), nn.ReLU(),
-             nn.AdaptiveAvgPool1d(1), nn.Flatten(), nn.Linear(width, 12)]
+    parts = [nn.Conv1d(1, 64, 16, 4), nn.ReLU(), nn.Conv1d(64, width, 8, 2), nn.ReLU(), nn.Conv1d(width, width, 8, 2),
+             nn.ReLU(), nn.AdaptiveAvgPool1d(1), nn.Flatten(), nn.Linear(width, 12)]
     model = nn.Sequential(*parts).to(GPU)
     options = {"persistent_workers": True, "prefetch_factor": 2, "pin_memory": True} if workers else {}
     batches = iter(torch.utils.data.DataLoader(Clips(sounds, echo, clips), batch_size=None, num_workers=workers, **options))
@@ -440,7 +440,7 @@ def judge_of_chess_computed_twice_though_memory_is_free():
     return alike(make(False), make(True))
 
 
-@pair("reduce_problem", "recompute_less")
+@pair("reduce_problem")
 def pupil_learnt_from_a_teacher_that_keeps_its_gradients():
     # Right: the teacher is only read; its backward pass is for nothing.
     texts, length, width = 8, 512, 1024

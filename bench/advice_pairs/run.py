@@ -5,8 +5,8 @@ pairs_compiled.py, `--fourth` of pairs_fourth.py, `--fifth` of pairs_fifth.py, `
 pairs_seventh.py, `--eighth` of pairs_eighth.py, `--ninth` of pairs_ninth.py, `--tenth` of pairs_tenth.py, `--eleventh` of
 pairs_eleventh.py, `--twelfth` of pairs_twelfth.py, `--thirteenth` of pairs_thirteenth.py, `--fourteenth` of
 pairs_fourteenth.py, `--fifteenth` of pairs_fifteenth.py, `--sixteenth` of pairs_sixteenth.py, `--seventeenth` of
-pairs_seventeenth.py, `--eighteenth` of pairs_eighteenth.py. Of an odd hash of its name, a pair is set aside; all of pairs_unseen.py and pairs_fourth.py are, none of
-pairs_compiled.py. `--rounds N` sets how many turns before and after take (7).
+pairs_seventeenth.py, `--eighteenth` of pairs_eighteenth.py. Of an odd hash of its name, a pair is set aside; all of
+pairs_unseen.py and pairs_fourth.py are, none of pairs_compiled.py. `--rounds N` sets how many turns before and after take (7).
 
 The time of a step is of the program without a profiler: before and after take turns in blocks of about a tenth of a
 second, the device is waited for at the end of a block. The trace is torch.profiler's, with shapes, 12 steps of the
