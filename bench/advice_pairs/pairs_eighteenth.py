@@ -134,22 +134,22 @@ def own_loudness_of_frames_with_room_for_the_longest():
     return alike(run(11776), run(64))
 
 
-GAIN_ONE = """extern "C" __global__ void gain_one(const unsigned short* x, unsigned short* out, float gain) {
+GAIN_ONE = """extern "C" __global__ void gain_one(const unsigned short* x, unsigned short* out) {
     size_t i = (size_t)blockIdx.x * 256 + threadIdx.x;
-    out[i] = __float_as_uint(__uint_as_float((unsigned int)x[i] << 16) * gain) >> 16;
+    out[i] = __float_as_uint(__uint_as_float((unsigned int)x[i] << 16) * 0.75f) >> 16;
 }"""
 
-GAIN_EIGHT = """__device__ unsigned int gained(unsigned int two, float gain) {
-    unsigned int low = __float_as_uint(__uint_as_float(two << 16) * gain) >> 16;
-    return low | (__float_as_uint(__uint_as_float(two & 0xffff0000u) * gain) & 0xffff0000u);
+GAIN_EIGHT = """__device__ unsigned int gained(unsigned int two) {
+    unsigned int low = __float_as_uint(__uint_as_float(two << 16) * 0.75f) >> 16;
+    return low | (__float_as_uint(__uint_as_float(two & 0xffff0000u) * 0.75f) & 0xffff0000u);
 }
-extern "C" __global__ void gain_eight(const uint4* x, uint4* out, float gain) {
+extern "C" __global__ void gain_eight(const uint4* x, uint4* out) {
     size_t i = (size_t)blockIdx.x * 256 + threadIdx.x;
     uint4 v = x[i];
-    v.x = gained(v.x, gain);
-    v.y = gained(v.y, gain);
-    v.z = gained(v.z, gain);
-    v.w = gained(v.w, gain);
+    v.x = gained(v.x);
+    v.y = gained(v.y);
+    v.z = gained(v.z);
+    v.w = gained(v.w);
     out[i] = v;
 }"""
 
@@ -164,7 +164,7 @@ def own_gain_of_halves_read_one_by_one():
         kernel, following = cuda_kernel(source, name), turns(sounds)
 
         def step():
-            kernel((count // 256 // each, 1, 1), (256, 1, 1), [following(), out, 0.75])
+            kernel((count // 256 // each, 1, 1), (256, 1, 1), [following(), out])
             return out
         return step
     return alike(run(GAIN_ONE, "gain_one", 1), run(GAIN_EIGHT, "gain_eight", 8))
@@ -331,13 +331,13 @@ def null_own_shares_of_votes_with_more_warps():
     return alike(run(4), run(8))
 
 
-SHIFT = """extern "C" __global__ void shift_EACH(const float4* x, float4* out, float gain, float shift) {
+SHIFT = """extern "C" __global__ void shift_EACH(const float4* x, float4* out) {
     size_t first = (size_t)blockIdx.x * 256 * EACH + threadIdx.x;
     float4 v[EACH];
     for (int n = 0; n < EACH; ++n) v[n] = x[first + n * 256];
     for (int n = 0; n < EACH; ++n)
-        out[first + n * 256] = make_float4(v[n].x * gain + shift, v[n].y * gain + shift, v[n].z * gain + shift,
-                                           v[n].w * gain + shift);
+        out[first + n * 256] = make_float4(v[n].x * 0.8f + 0.1f, v[n].y * 0.8f + 0.1f, v[n].z * 0.8f + 0.1f,
+                                           v[n].w * 0.8f + 0.1f);
 }"""
 
 
@@ -351,7 +351,7 @@ def null_own_light_of_films_read_by_two_vectors():
         kernel, following = cuda_kernel(SHIFT.replace("EACH", str(each)), f"shift_{each}"), turns(films)
 
         def step():
-            kernel((count // 1024 // each, 1, 1), (256, 1, 1), [following(), out, 0.8, 0.1])
+            kernel((count // 1024 // each, 1, 1), (256, 1, 1), [following(), out])
             return out
         return step
     return alike(run(1), run(2))
