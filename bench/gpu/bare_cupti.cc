@@ -11,6 +11,9 @@
 // what a part of a capture costs: BARE_FLUSH_MS=N has a thread of its own flush every N ms,
 // BARE_KINDS says which kinds are enabled, "kcs" unless told: kernels, copies, sets, y for
 // synchronization; "" registers and records nothing: what CUPTI costs by being there.
+// BARE_OFF_MS=N disables the kinds of BARE_OFF, "k" unless told, after N ms: what a recording
+// leaves behind. BARE_CYCLE=1 enables kernels once more then, for a millisecond, as Purlin does
+// where the program has graphs.
 #include "loaded_cupti.h"
 
 #include <cupti.h>
@@ -45,6 +48,27 @@ void flush_every(int milliseconds) {
     longest_flush_us =
         std::max<std::uint64_t>(longest_flush_us, static_cast<std::uint64_t>(took.count()));
   }
+}
+
+CUpti_ActivityKind kind_of(char letter) {
+  return letter == 'k'   ? CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL
+         : letter == 'c' ? CUPTI_ACTIVITY_KIND_MEMCPY
+         : letter == 's' ? CUPTI_ACTIVITY_KIND_MEMSET
+                         : CUPTI_ACTIVITY_KIND_SYNCHRONIZATION;
+}
+
+decltype(&cuptiActivityEnable) enable;
+decltype(&cuptiActivityDisable) disable;
+
+void disable_after(int milliseconds) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+  const char* const kinds = std::getenv("BARE_OFF");
+  for (const char letter : std::string_view(kinds != nullptr ? kinds : "k"))
+    disable(kind_of(letter));
+  if (std::getenv("BARE_CYCLE") == nullptr) return;
+  enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  disable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
 }
 
 struct Pool {
@@ -106,9 +130,9 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
   using loaded_cupti::bind;
   void* library = loaded_cupti::open(std::getenv("BARE_CUPTI"));
   decltype(&cuptiActivityRegisterCallbacks) register_callbacks = nullptr;
-  decltype(&cuptiActivityEnable) enable = nullptr;
   if (library == nullptr || !bind(library, "cuptiActivityRegisterCallbacks", register_callbacks) ||
       !bind(library, "cuptiActivityEnable", enable) ||
+      !bind(library, "cuptiActivityDisable", disable) ||
       !bind(library, "cuptiActivityGetNextRecord", next_record) ||
       !bind(library, "cuptiActivityGetNumDroppedRecords", dropped_records) ||
       !bind(library, "cuptiActivityFlushAll", flush_all)) {
@@ -117,14 +141,13 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
   }
   bool refused = register_callbacks(&requested, &completed) != CUPTI_SUCCESS;
   const char* const wanted = std::getenv("BARE_KINDS");
-  for (const char kind : std::string_view(wanted != nullptr ? wanted : "kcs"))
-    refused |= enable(kind == 'k'   ? CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL
-                      : kind == 'c' ? CUPTI_ACTIVITY_KIND_MEMCPY
-                      : kind == 's' ? CUPTI_ACTIVITY_KIND_MEMSET
-                                    : CUPTI_ACTIVITY_KIND_SYNCHRONIZATION) != CUPTI_SUCCESS;
+  for (const char letter : std::string_view(wanted != nullptr ? wanted : "kcs"))
+    refused |= enable(kind_of(letter)) != CUPTI_SUCCESS;
   if (refused) std::fprintf(stderr, "bare_cupti: CUPTI refused\n");
   if (const char* every = std::getenv("BARE_FLUSH_MS"))
     std::thread(&flush_every, std::atoi(every)).detach();
+  if (const char* off = std::getenv("BARE_OFF_MS"))
+    std::thread(&disable_after, std::atoi(off)).detach();
   std::atexit(&finish);
   return 1;
 }

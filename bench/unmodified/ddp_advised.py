@@ -2,7 +2,9 @@
 # ddp_train.py with advice carried out: torchrun --standalone --nproc_per_node 2 ddp_advised.py [ROUNDS [VARIANT…]]. Variants
 # by turns, `base` first. fused (cut_host_work, fused_optimizer): fused AdamW. bf16 (remove_copies): weights in bf16, no
 # autocast. view (remove_copies): gradients are views of DDP's buckets. compiled (compile_model). graphed (cuda_graphs): the
-# step is one graph, captured after 11 steps on another stream, as PyTorch's notes on CUDA graphs ask of DDP.
+# step is one graph, captured after 11 steps on another stream, as PyTorch's notes on CUDA graphs ask of DDP. unbound
+# (fuse_pointwise): the gradients of query, key and value are written next to each other by one kernel. PyTorch's own
+# projection takes them by index: each gradient is then copied into zeros of three times its size, and these are added.
 import os
 import statistics
 import sys
@@ -15,6 +17,15 @@ os.environ["TORCH_NCCL_ASYNC_ERROR_HANDLING"] = "0"  # else a capture fails
 rank = int(os.environ["LOCAL_RANK"])
 torch.cuda.set_device(rank)
 dist.init_process_group("nccl")
+
+
+def unbound_projection(q, k, v, w, b=None):
+    """As PyTorch's, where q, k and v are one tensor, but for unbind: its gradient is one stack."""
+    packed = torch.nn.functional.linear(q, w, b).unflatten(-1, (3, q.size(-1)))
+    return packed.unsqueeze(0).transpose(0, -2).squeeze(-2).contiguous().unbind(0)
+
+
+PROJECTION = torch.nn.functional._in_projection_packed
 
 
 def make(name):
@@ -56,6 +67,7 @@ def make(name):
         (captured if graphed else work()).item()
 
     def measure(count=40):
+        torch.nn.functional._in_projection_packed = unbound_projection if name == "unbound" else PROJECTION
         times = []
         for _ in range(count):
             begin = time.perf_counter()

@@ -51,6 +51,17 @@ void add_margin(const Unit& unit, Intervention& one) {
   widen(margin, unit.baseline_ns.mid, one.saved_share, one.saved_ns);
 }
 
+// Whether the report names a cause of idle time that only calls of the host show.
+bool knows_causes(const TimelineStat& timeline) {
+  return std::any_of(
+      timeline.devices.begin(), timeline.devices.end(), [](const DeviceTime& device) {
+        return std::any_of(
+            device.idle_ns.begin(),
+            device.idle_ns.begin() + static_cast<std::ptrdiff_t>(IdleCause::kKernelToKernel),
+            [](std::int64_t ns) { return ns > 0; });
+      });
+}
+
 void add_notes(const Facts& facts, Advice& advice) {
   if (facts.unit.kind == "kernel_time" && facts.rows.kernel_ns > 0)
     advice.notes.emplace_back(
@@ -68,8 +79,11 @@ void add_notes(const Facts& facts, Advice& advice) {
                     100 * (1 - advice.judged_share)));
   if (!facts.timeline->devices.empty() && !facts.exposure.known)
     advice.notes.emplace_back(
-        "the host's calls were not recorded: the causes of idle time are not known, and kernels "
-        "are assumed to set the pace");
+        knows_causes(*facts.timeline)
+            ? "of the host's calls only launches, waits and memcpys were recorded: what faster "
+              "kernels save assumes that kernels, not the host, set the pace"
+            : "the host's calls were not recorded: the causes of idle time are not known, and what "
+              "faster kernels save assumes that kernels set the pace");
   if (facts.unit.kind == "step" && facts.unit.count < 5 && facts.unit.host_ns > 0)
     advice.notes.push_back(
         fmt::format("{} recorded: the recorder's start slows the first steps and raises their mean",

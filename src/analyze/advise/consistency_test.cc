@@ -192,6 +192,11 @@ void expect_no_contradiction(const Statements& all) {
   expect_steps(all);
   expect_unit(all);
   expect_one_off(all.report.timeline);
+  // Causes of idle time, in the advice and in the report.
+  for (const std::string& note : advice.notes)
+    if (note.find("causes of idle time are not known") != std::string::npos) {
+      EXPECT_EQ(all.report_text.find("host launch"), std::string::npos) << all.report_text;
+    }
   // Advice and its absence.
   EXPECT_EQ(advice.interventions.empty(), !advice.nothing.empty());
   if (advice.nothing.find("does not idle") != std::string::npos) {

@@ -275,6 +275,35 @@ TEST(Plan, RestructuringMakesTuningObsolete) {
   EXPECT_NEAR(advice.interventions[1].roi, 30 / effort_days("hours"), 1e-9);
 }
 
+// Two ways to save the host's time, without a replay: the second saves what the first leaves.
+TEST(Plan, AnAlternativeSavesOnlyWhatIsLeft) {
+  Facts facts;
+  facts.profile = nullptr;
+  Advice advice;
+  Intervention graph = from_remedy("cuda_graphs"), host = from_remedy("cut_host_work");
+  Intervention pointwise = from_remedy("fuse_pointwise");
+  host.alternative = true;
+  graph.saved_share = {0.4, 0.5, 0.6};
+  host.saved_share = {0.1, 0.25, 0.5};
+  pointwise.saved_share = {0, 0.01, 0.02};
+  graph.estimate = host.estimate = pointwise.estimate = "kernels";
+  advice.interventions = {graph, host, pointwise};
+  add_plan(facts, advice);
+  ASSERT_EQ(advice.plan.size(), 3u);
+  EXPECT_EQ(advice.plan[0].intervention, 0u);
+  EXPECT_EQ(advice.plan[1].intervention, 1u);
+  EXPECT_EQ(advice.plan[1].saved_share, 0);
+  EXPECT_EQ(advice.plan[1].obsolete_after, 1u);
+  EXPECT_DOUBLE_EQ(advice.plan[2].saved_share, 0.01);
+
+  advice.plan.clear();
+  advice.interventions[0].saved_share.mid = 0.95;
+  advice.interventions[0].effort = "hours";  // before the other
+  advice.interventions[1].saved_share.mid = 0.97;
+  add_plan(facts, advice);
+  EXPECT_NEAR(advice.plan[1].saved_share, 0.02, 1e-9);
+}
+
 // One wait or allocation in the middle of a step is in the way of a graph of the step.
 TEST(GraphCapture, ACallBetweenTheLaunchesHinders) {
   for (const auto& [kind, name] : {std::pair{CallKind::kSync, "cudaDeviceSynchronize"},

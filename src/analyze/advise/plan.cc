@@ -53,6 +53,10 @@ class Planner {
     } else if (one.estimate == "replay" && facts_.replayer != nullptr) {
       step.saved_share = by_replay(one);
       if (step.saved_share < kObsolete * one.saved_share.mid) step.obsolete_after = culprit(one);
+    } else if (const std::size_t other = instead_of(one); other > 0) {
+      const double saved = at(advice_.plan[other - 1].intervention).saved_share.mid;
+      step.saved_share = std::max(0.0, one.saved_share.mid - saved);
+      if (step.saved_share < kObsolete * one.saved_share.mid) step.obsolete_after = other;
     }
     // All steps together save no more than all, though some are estimated without a replay.
     step.saved_share = std::min(step.saved_share, left_);
@@ -69,6 +73,17 @@ class Planner {
     const double before = fastest_, after = facts_.replayer->after(done_).step_ns / step;
     fastest_ = std::min(before, after);
     return before - fastest_;
+  }
+
+  // The first step that saves the same time as this alternative: at the same level, or of the same
+  // kernels; 0 = none. Without a replay nothing else tells what is left for the alternative.
+  std::size_t instead_of(const Intervention& one) const {
+    if (!one.alternative) return 0;
+    for (std::size_t i = 0; i < advice_.plan.size(); ++i) {
+      const Intervention& earlier = at(advice_.plan[i].intervention);
+      if (loss_level(earlier) == loss_level(one) || share_kernels(earlier, one)) return i + 1;
+    }
+    return 0;
   }
 
   // The first step that touches the same kernels, else the first.

@@ -393,7 +393,7 @@ class KernelRules {
            "timeline"});
     if (!facts_.exposure.known && !facts_.timeline->devices.empty())
       found.out.assumptions.emplace_back(
-          "the device, not the host, sets the pace: the host's calls were not recorded");
+          "the device, not the host, sets the pace: not all calls of the host were recorded");
     advice_.interventions.push_back(std::move(found.out));
   }
 
