@@ -5,7 +5,7 @@
 // per advice; the facts must outlive it.
 #pragma once
 
-#include "analyze/advise/rules.h"
+#include "analyze/advise/facts.h"
 #include "analyze/advise/rules/touch.h"
 
 #include <cstdint>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The saving of every intervention, in one place: by replay where its rule says what changes and
-// the host's calls are known, else by the rule's own arithmetic over kernels.
-#include "analyze/advise/rules.h"
+#include "analyze/advise/savings/savings.h"
+
 #include "base/text.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyze/advise/estimate.h"
+#include "analyze/advise/savings/estimate.h"
 
 #include <algorithm>
 

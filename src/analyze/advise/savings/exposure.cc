@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyze/advise/exposure.h"
+#include "analyze/advise/savings/exposure.h"
 
 #include "analyze/timeline/host.h"
 #include "analyze/timeline/intervals.h"

@@ -3,7 +3,7 @@
 // save on top of those before them. Two cures of the same loss are not the first two pieces of
 // advice where another loss is left. A trade comes after what costs work only, unless that is
 // little next to it.
-#include "analyze/advise/rules.h"
+#include "analyze/advise/ranking/ranking.h"
 
 #include <algorithm>
 #include <cmath>

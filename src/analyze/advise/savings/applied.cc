@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyze/advise/applied.h"
+#include "analyze/advise/savings/applied.h"
 
-#include "analyze/advise/rules.h"
+#include "analyze/advise/facts.h"
+#include "analyze/advise/savings/savings.h"
 #include "analyze/phase/slice.h"
 #include "analyze/text/layout.h"
 #include "base/text.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyze/advise/plan.h"
+#include "analyze/advise/ranking/plan.h"
 
-#include "analyze/advise/rules.h"
+#include "analyze/advise/facts.h"
 
 #include <algorithm>
 #include <set>

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyze/advise/rules.h"
+#include "analyze/advise/ranking/ranking.h"
+
+#include "analyze/advise/savings/savings.h"
 #include "analyze/advise/testing.h"
 
 #include <fmt/format.h>

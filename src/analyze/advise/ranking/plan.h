@@ -11,6 +11,9 @@
 
 namespace purlin::analyze {
 
+struct Advice;
+struct Facts;
+
 struct PlanStep {
   std::size_t intervention = 0;    // index into Advice::interventions
   double saved_share = 0;          // on top of the steps before it
@@ -19,5 +22,9 @@ struct PlanStep {
 
 // Weights of the efforts, in days: "hours" 0.5, "days" 3, "weeks" 15.
 double effort_days(std::string_view effort);
+
+// Into Advice::plan. It needs the ranked interventions, and marks the listed kernels that a step of
+// the plan makes pointless to tune.
+void add_plan(const Facts& facts, Advice& advice);
 
 }  // namespace purlin::analyze

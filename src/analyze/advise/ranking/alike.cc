@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A rule judges each problem of a kernel by itself. A reader changes the kernel once: alike
 // interventions for problems of the same kernels are one.
-#include "analyze/advise/rules.h"
+#include "analyze/advise/ranking/ranking.h"
 #include "analyze/advise/rules/pricing.h"
 
 #include <algorithm>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// At which level the time is: the schedule, the kernels' tuning, the algorithm, the hardware.
-#include "analyze/advise/plan.h"
-#include "analyze/advise/rules.h"
+#include "analyze/advise/verdict/verdict.h"
+
+#include "analyze/advise/ranking/plan.h"
+#include "analyze/advise/ranking/ranking.h"
 #include "analyze/advise/rules/pricing.h"
 #include "analyze/text/layout.h"
 #include "base/text.h"

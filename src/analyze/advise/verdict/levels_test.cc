@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the time is, and in which order to win it back: programs of ten steps whose answer is
 // known.
-#include "analyze/advise/levels.h"
+#include "analyze/advise/verdict/levels.h"
 
-#include "analyze/advise/applied.h"
+#include "analyze/advise/facts.h"
 #include "analyze/advise/learn/margins.h"
-#include "analyze/advise/rules.h"
 #include "analyze/advise/rules/remedies.h"
+#include "analyze/advise/savings/applied.h"
 #include "analyze/replay/testing.h"
 #include "analyze/timeline/testing.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What would not help: each resource doubled, on the roofline, end to end.
-#include "analyze/advise/rules.h"
+#include "analyze/advise/what_if/what_if.h"
 #include "analyze/text/layout.h"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyze/advise/levels.h"
+#include "analyze/advise/verdict/levels.h"
 
-#include "analyze/advise/rules.h"
+#include "analyze/advise/facts.h"
 #include "analyze/advise/rules/pricing.h"
 
 #include <algorithm>

@@ -9,6 +9,9 @@
 
 namespace purlin::analyze {
 
+struct Advice;
+struct Facts;
+
 enum class LossLevel {
   kScheduling,     // The device idles, or waits in a collective for the last rank.
   kDataMovement,   // Copies that no kernel hides.
@@ -21,5 +24,8 @@ enum class LossLevel {
 inline constexpr std::size_t kLossLevels = 7;
 std::string_view to_text(LossLevel level);  // "data_movement"
 using LevelShares = std::array<double, kLossLevels>;
+
+// Of one unit. The advice has its interventions.
+LevelShares measure_levels(const Facts& facts, const Advice& advice);
 
 }  // namespace purlin::analyze

@@ -2,7 +2,7 @@
 // What other hardware, or less data, would give. On another GPU of the table, kernels keep their
 // share of the roof. Of several GPUs, each takes its part of the kernels and copies. What they
 // communicate is not known, so that is the most they can give. The host stays.
-#include "analyze/advise/rules.h"
+#include "analyze/advise/what_if/what_if.h"
 #include "analyze/timeline/device_sweep.h"
 #include "model/device/gpu_table.h"
 
