@@ -7,7 +7,9 @@
 
 namespace purlin::analyze {
 
+// Advice::tune by what the distance to the target costs, and ::slower with a profile to compare.
 void add_lists(const Facts& facts, const AdviceOptions& options, Advice& advice);
+// After the interventions and the levels: thresholds that the profile exceeds.
 void add_alerts(const Facts& facts, Advice& advice);
 
 }  // namespace purlin::analyze

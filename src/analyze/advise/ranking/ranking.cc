@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // In which order interventions are listed: by what they are worth, and the first few by what they
-// save on top of those before them. Two cures of the same loss are not the first two pieces of
-// advice where another loss is left. A trade comes after what costs work only, unless that is
-// little next to it.
+// save on top of those before them. Two changes against the same loss are not the first two
+// interventions where another loss is left. A trade comes after what costs work only, unless that
+// is little next to it.
 #include "analyze/advise/ranking/ranking.h"
 
 #include <algorithm>

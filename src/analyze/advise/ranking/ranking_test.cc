@@ -14,7 +14,7 @@
 namespace purlin::analyze {
 namespace {
 
-Intervention cure(const char* id, Edit edit) {
+Intervention made(const char* id, Edit edit) {
   Intervention out;
   out.id = id;
   out.effort = "hours";
@@ -41,14 +41,14 @@ std::vector<Intervention> ranked(const Profile& profile, std::vector<Interventio
   return list;
 }
 
-// Two cures of the long kernel are not the first two pieces of advice: the second saves nothing
+// Two changes of the long kernel are not the first two interventions: the second saves nothing
 // more once the first is done.
 TEST(Ranking, AnotherLossComesBeforeAnotherCureOfTheSame) {
   Program program = two_kernels();
   const std::vector<Intervention> list = ranked(
-      program.profile(), {cure("shorten_a", edit::Scale{Affected::of_row(0), {0.2, 0.2, 0.2}}),
-                          cure("remove_b", edit::Remove{Affected::of_row(1)}),
-                          cure("remove_a", edit::Remove{Affected::of_row(0)})});
+      program.profile(), {made("shorten_a", edit::Scale{Affected::of_row(0), {0.2, 0.2, 0.2}}),
+                          made("remove_b", edit::Remove{Affected::of_row(1)}),
+                          made("remove_a", edit::Remove{Affected::of_row(0)})});
   ASSERT_EQ(list.size(), 3U);
   EXPECT_EQ(list[0].id, "remove_a");
   EXPECT_EQ(list[1].id, "remove_b");
@@ -61,13 +61,13 @@ TEST(Ranking, AnotherLossComesBeforeAnotherCureOfTheSame) {
   EXPECT_NEAR(*list[2].on_top_share, 0, 0.005);
 }
 
-// A quarter of its saving counts: a cure that saves far more than what is left stays before it.
+// A quarter of its saving counts: a change that saves far more than what is left stays before it.
 TEST(Ranking, AFarGreaterCureStaysBeforeASmallRest) {
   Program program = two_kernels();
   const std::vector<Intervention> list = ranked(
-      program.profile(), {cure("shorten_a", edit::Scale{Affected::of_row(0), {0.2, 0.2, 0.2}}),
-                          cure("shorten_b", edit::Scale{Affected::of_row(1), {0.8, 0.8, 0.8}}),
-                          cure("remove_a", edit::Remove{Affected::of_row(0)})});
+      program.profile(), {made("shorten_a", edit::Scale{Affected::of_row(0), {0.2, 0.2, 0.2}}),
+                          made("shorten_b", edit::Scale{Affected::of_row(1), {0.8, 0.8, 0.8}}),
+                          made("remove_a", edit::Remove{Affected::of_row(0)})});
   ASSERT_EQ(list.size(), 3U);
   EXPECT_EQ(list[0].id, "remove_a");
   EXPECT_EQ(list[1].id, "shorten_a");
@@ -76,14 +76,14 @@ TEST(Ranking, AFarGreaterCureStaysBeforeASmallRest) {
   EXPECT_NEAR(*list[2].on_top_share, 0.067, 0.01);
 }
 
-// torch.compile, CUDA graphs and less work of the host are cures of one loss. Replay does not
+// torch.compile, CUDA graphs and less work of the host reduce one loss. Replay does not
 // matter.
 TEST(Ranking, ASecondCureOfTheHostsTimeCountsAQuarter) {
   Program program = two_kernels();
   const std::vector<Intervention> list =
-      ranked(program.profile(), {cure("compile_model", edit::Remove{Affected::of_row(0)}),
-                                 cure("cuda_graphs", edit::Remove{Affected::of_row(1)}),
-                                 cure("other", edit::Scale{Affected::of_row(1), {0.6, 0.6, 0.6}})});
+      ranked(program.profile(), {made("compile_model", edit::Remove{Affected::of_row(0)}),
+                                 made("cuda_graphs", edit::Remove{Affected::of_row(1)}),
+                                 made("other", edit::Scale{Affected::of_row(1), {0.6, 0.6, 0.6}})});
   ASSERT_EQ(list.size(), 3U);
   EXPECT_EQ(list[0].id, "compile_model");
   EXPECT_EQ(list[1].id, "other");
@@ -171,12 +171,12 @@ TEST(Ranking, ATradeComesBeforeWhatAddsLittle) {
 // What a change restructures needs no tuning: nothing is left of it, as the order of work says.
 TEST(Ranking, NothingIsLeftOfTheTuningOfWhatIsRestructured) {
   Program program = two_kernels();
-  Intervention other = cure("align_dimensions", edit::Scale{Affected::of_row(0), {0.5, 0.5, 0.5}});
+  Intervention other = made("align_dimensions", edit::Scale{Affected::of_row(0), {0.5, 0.5, 0.5}});
   other.pillar = Pillar::kArithmeticIntensity;
-  Intervention tune = cure("tune_kernel", edit::Scale{Affected::of_row(0), {0.6, 0.6, 0.6}});
+  Intervention tune = made("tune_kernel", edit::Scale{Affected::of_row(0), {0.6, 0.6, 0.6}});
   tune.pillar = Pillar::kOccupancy;
   other.kernels = tune.kernels = {"a"};
-  Intervention small = cure("remove_b", edit::Scale{Affected::of_row(1), {0.8, 0.8, 0.8}});
+  Intervention small = made("remove_b", edit::Scale{Affected::of_row(1), {0.8, 0.8, 0.8}});
   const std::vector<Intervention> list = ranked(program.profile(), {other, tune, small});
   ASSERT_EQ(list.size(), 3U);
   EXPECT_EQ(list[0].id, "align_dimensions");
