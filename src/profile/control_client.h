@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Asks a captured process of the same user to start, stop or widen its capture, through the control
-// socket in its spool (capture/control.h). The process is found by its number; its spool is read
+// socket in its spool (session/control.h). The process is found by its number; its spool is read
 // from its environment in /proc. One request, one answer, bounded in time.
 #pragma once
 

@@ -57,6 +57,14 @@ class Names(Tree):
         self.assertEqual(self.found(), ["docs/a.md:1: name: no file tests/suites/x.sh",
                                         "src/measure/timing.h:1: name: no file measure/clock.h"])
 
+    def test_files_by_the_end_of_their_path(self):
+        self.write("src/measure/deep/timing.h", "// See timing.h, deep/timing.h, cuda.h, clock.h and old/timing.h.\n"
+                                                "#include \"gone.h\"\n")
+        self.write("docs/a.md", "`timing.h` and `gone.cc`; `x.h`, <gone.h>\n")
+        self.assertEqual(self.found(), ["docs/a.md:1: name: no file gone.cc",
+                                        "src/measure/deep/timing.h:1: name: no file clock.h",
+                                        "src/measure/deep/timing.h:1: name: no file old/timing.h"])
+
     def test_variables_of_the_hook(self):
         self.write("python/purlin_hook/hook.py", 'a = _number("PURLIN_STATE", 1)\nb = _number("PURLIN_MADE", 1)\n')
         self.assertEqual(self.found(), ["python/purlin_hook/hook.py:2: name: docs/reference/environment.md lacks PURLIN_MADE"])

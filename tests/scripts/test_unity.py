@@ -41,6 +41,7 @@ class Unity(Tree):
     def test_types(self):
         self.check("struct Row {\n};\n", "class Row : public Base {\n};\n", ["Row"])
         self.check("using Row = int;\n", "using Row = int;\n", [])
+        self.check("using Row = int;\n", "using Row = double;\n", ["using Row"])
 
     def test_raw_strings_are_no_code(self):
         self.check("int a;\n", 'const char* kText = R"(\nint a;\n)";\n', [])

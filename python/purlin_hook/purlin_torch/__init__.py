@@ -10,7 +10,8 @@ standard library only. docs/design/torch-hook.md has the rules:
   program. Each process leaves a note, purlin.torch/1, next to its trace in the spool.
 """
 from . import teardown
-from .hook import Hook, Settings
+from .hook import Hook
+from .settings import Settings
 
 
 def before_import():

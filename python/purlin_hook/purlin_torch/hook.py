@@ -1,48 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hook of one process: when it traces, and the notes that it leaves (docs/design/torch-hook.md)."""
+"""The hook of one process: when it traces, and what becomes of a trace (docs/design/torch-hook.md)."""
 import atexit
-import json
 import os
 import threading
 import time
 
 from . import flow, teardown
+from .flow_after import FlowAfter
 from .guards import Captures, Guard, WithoutKinetosLine, is_the_programs, wait_for_devices
 from .main_thread import MainThread
+from .notes import Notes, text_of
+from .profiler import WORK, all_threads, has_work, new_profiler, uses_cuda
+from .selection import Selection
 from .window import CaptureAnswer, Own, Steps, StepsAfter, Window, compress
-
-
-def _number(name, default):
-    try:
-        return float(os.environ.get(name, default))
-    except ValueError:
-        return float(default)
-
-
-class Settings:
-    def __init__(self):
-        self.folder = os.environ.get("PURLIN_SPOOL", "")
-        self.on_request = os.environ.get("PURLIN_TORCH") == "idle"
-        self.sampled = os.environ.get("PURLIN_SAMPLE", "1") not in ("", "1")
-        self.rank = int(_number("PURLIN_TORCH_RANK", 0))
-        self.steps = max(1, int(_number("PURLIN_TORCH_STEPS", 10)))
-        self.warm_up = 2
-        self.settle_s = _number("PURLIN_TORCH_SETTLE", 3)  # from the first step to the trace
-        self.wait_s = _number("PURLIN_TORCH_WAIT", 10)  # without steps, to a trace by time
-        self.window_s = _number("PURLIN_TORCH_SECONDS", 1)  # of a trace by time
-        self.after_s = _number("PURLIN_TORCH_AFTER", 1)  # from the saved trace to the steps after it
-        self.flow_steps = 3
-        self.longest_s = 2.0  # of a trace by steps; longer steps are traced by time
-        self.most_bytes = int(_number("PURLIN_TORCH_BYTES", 1 << 30))
 
 
 class Hook:
     TRIES = 5  # of a trace by time, at growing intervals
-    # Parts of names of ops and kernels that a program does not run while it loads a model.
-    WORK = (
-        ("aten::mm", "aten::addmm", "aten::bmm", "aten::convolution", "scaled_dot_product")
-        + ("gemm", "nvjet", "cutlass", "cudnn", "flash", "fmha", "attention", "triton")
-    )
 
     def __init__(self, torch, settings):
         self.torch = torch
@@ -50,7 +24,7 @@ class Hook:
         self.steps = Steps(settings.settle_s)
         self.window = None
         self.finished = False  # nothing more is traced without a request
-        self._timed = self._claimed = False  # has a trace by time; is the run's traced process
+        self._timed = False  # has a trace by time
         self._other_rank = False  # than the traced one
         self._computed = 0  # launches that compute, when a trace by time was thought of before
         self.forked = False
@@ -60,9 +34,11 @@ class Hook:
         self._wake = threading.Event()
         self._guard = Guard(torch, self._give_way)
         self._captures = Captures()
-        self._thread = self._exporting = self._answer = self._after = self._flow = None
-        self._writing = threading.Lock()  # notes
-        self._main = MainThread()
+        self._thread = self._exporting = self._answer = self._after = None
+        self._main = MainThread(self._captures)
+        self._notes = Notes(torch, settings, self.steps)
+        self._selection = Selection(torch, settings)
+        self._flow = FlowAfter(torch, settings, self._guard, self._main, self._notes, self._wake)
         self._ending = False
 
     # --- life
@@ -73,7 +49,7 @@ class Hook:
         if self.torch.version.cuda is None:
             self._finish("no_cuda")
             return
-        self._note("none", "not_steady")
+        self._notes.write("none", "not_steady")
         self._captures.watch(self.torch)
         self._register()
         lazily = getattr(self.torch.cuda, "_lazy_call", None)
@@ -91,7 +67,7 @@ class Hook:
     def _before_fork(self):
         """Both processes would write to one file."""
         try:
-            self._end_flow(False)
+            self._flow.end(False)
         except Exception:
             pass
 
@@ -112,11 +88,11 @@ class Hook:
             return
         self._ending = True
         try:
-            self._end_flow(False)
+            self._flow.end(False)
             window = self.window
             if window is None:
                 if not self.finished:
-                    self._note("none", "not_steady")
+                    self._notes.write("none", "not_steady")
             elif window.mode == "time":
                 self._end_early(window, 10)
             elif window.steps > 0 and not window.unwanted:
@@ -139,14 +115,14 @@ class Hook:
             self._made += 1
             window = Window("none", self._made)
         self._requested = False
-        self._note("none", reason, detail, window)
+        self._notes.write("none", reason, detail, window)
 
     def fail(self, fault):
         if is_the_programs(fault):
             raise fault
         window, self.window = self.window, None
         try:
-            self._end_flow(False)
+            self._flow.end(False)
             self.finished = True
             if window is not None and window.profiler is not None and not window.closed:
                 self._stop_after_fault(window)
@@ -168,7 +144,7 @@ class Hook:
 
     def _on_step(self, optimizer, arguments, named):
         idle = self.finished and not self._requested and self.window is None
-        if self.forked or (idle and self._after is None and self._flow is None):
+        if self.forked or (idle and self._after is None and self._flow.recording is None):
             return
         try:
             self._step(optimizer)
@@ -185,9 +161,10 @@ class Hook:
         if window is None:
             if not self.steps.is_round(optimizer):
                 return
-            if self._flow is not None:
-                if self._flow.thread == threading.get_ident() and self._flow.step():
-                    self._end_flow(True)
+            flow_trace = self._flow.recording
+            if flow_trace is not None:
+                if flow_trace.thread == threading.get_ident() and flow_trace.step():
+                    self._flow.end(True)
                 return
             if self._after is not None and self._after.mark(now):
                 self._note_after()
@@ -211,19 +188,13 @@ class Hook:
             if self.steps.is_round(optimizer):
                 self._step_window(window, now)
 
-    def _uses_cuda(self):
-        try:
-            return bool(self.torch.cuda.is_initialized())
-        except Exception:
-            return False
-
     def _may_trace(self):
         """False where no trace begins now. Where none ever will, the note has the reason."""
-        if not self._uses_cuda():
+        if not uses_cuda(self.torch):
             if self.steps.count > 4 * Steps.MANY:
                 self._finish("no_cuda")
             return False
-        reason = self._obstacle()
+        reason = self._selection.obstacle(self._requested)
         self._other_rank = reason == "other_rank"
         if reason and not self._other_rank:
             self._finish(reason)
@@ -246,7 +217,7 @@ class Hook:
             wait=0, warmup=settings.warm_up, active=window.wanted, repeat=1
         )
         with WithoutKinetosLine(self._importer), Own(self._guard, window):
-            window.profiler = self._profiler(schedule=schedule)
+            window.profiler = new_profiler(self.torch, schedule=schedule)
             wait_for_devices(self.torch)
             window.profiler.start()
         self.steps.last = None
@@ -274,89 +245,8 @@ class Hook:
             self._drop(window, "other_rank")
         elif last:
             self._close(window)
-            self._open_flow(window)
+            self._flow.open(window)
             threading.Thread(target=self._export, args=(window,), name="purlin-torch").start()
-
-    # --- data flow, after a trace
-
-    def _open_flow(self, window):
-        began = time.perf_counter_ns()
-        recording = flow.FlowTrace(self.torch, self._path("flow"), self.settings.flow_steps, window)
-        try:
-            results = window.profiler.profiler.kineto_results
-            step_ns = (window.end_ns - window.start_ns) / max(1, window.steps)
-            flow.check(self.torch, results, window.end_ns - step_ns)
-            self._start_flow(recording)
-        except Exception as fault:
-            self._no_flow(recording, fault)
-        window.flow_ns = time.perf_counter_ns() - began
-
-    def _start_flow(self, recording):
-        recording.start()
-        self._flow = recording
-        self._guard.install()
-
-    @staticmethod
-    def _no_flow(recording, fault):
-        if is_the_programs(fault):
-            raise fault
-        recording.drop()
-        unfit = isinstance(fault, flow.Unfit)
-        recording.window.saved["no_flow"] = str(fault) if unfit else text_of(fault)
-
-    def _flow_by_time(self, window, seconds):
-        """After a trace by time. `seconds`: of flow.seconds_by_time, or the fault of it."""
-        recording = flow.FlowTrace(self.torch, self._path("flow"), 0, window)
-
-        def start():
-            if threading.current_thread() is not threading.main_thread():
-                raise flow.Unfit("the main thread did not come to Python's next instruction")
-            recording.thread = threading.get_ident()
-            self._start_flow(recording)
-
-        try:
-            if isinstance(seconds, Exception):
-                raise seconds
-            length, recording.op_share = seconds
-            self._on_its_thread(window, start)
-            self._wake.wait(length)
-            self._wake.clear()
-            self._main.run(lambda: self._end_flow(True))
-        except Exception as fault:
-            self._no_flow(recording, fault)
-        if "no_flow" in window.saved and "trace" in window.saved:
-            self._note(window.mode, "", "", window, **window.saved)
-
-    def _end_flow(self, whole):
-        """`whole`: all its steps are recorded. Does nothing where none is recorded."""
-        recording, self._flow = self._flow, None
-        if recording is None:
-            return
-        window = recording.window
-        self._guard.remove()
-        recording.stop()
-        window.flow_ns += recording.cost_ns()
-        if whole:
-            threading.Thread(target=self._save_flow, args=(recording,), name="purlin-torch").start()
-        else:
-            recording.drop()
-            window.saved["no_flow"] = "the program forked, ended or started a profiler meanwhile"
-
-    def _save_flow(self, recording):
-        window = recording.window
-        name = "torch-%d-%d.flow.json.gz" % (os.getpid(), window.number)
-        try:
-            if os.path.getsize(recording.path) <= self.settings.most_bytes:
-                compress(recording.path, os.path.join(self.settings.folder, name))
-                window.saved["flow"] = name
-            else:
-                window.saved["no_flow"] = "its file is larger than %d bytes" % self.settings.most_bytes
-            if window.written.wait(60) and "trace" in window.saved:
-                self._note(window.mode, "", "", window, **window.saved)
-        except Exception:
-            pass  # the trace is as good without
-        finally:
-            recording.drop()
 
     def _note_after(self):
         """The steps after the trace, in its note. Written by os.replace: a reader sees either."""
@@ -365,7 +255,7 @@ class Hook:
             return
         window = after.window
         window.saved.update(step_after_ns=after.typical(), steps_after=len(after.durations))
-        self._note(window.mode, "", "", window, **window.saved)
+        self._notes.write(window.mode, "", "", window, **window.saved)
 
     # --- traces by time
 
@@ -383,7 +273,7 @@ class Hook:
         """Traces by time where no steps come, and what `purlin capture window --torch` requests."""
         since = time.perf_counter_ns()
         tries = 0
-        request = self._path("request")
+        request = self.settings.path("request")
         try:
             while not self.forked and os.path.isdir(self.settings.folder):
                 self._wake.wait(0.25 if not self.finished else 0.5)
@@ -436,12 +326,12 @@ class Hook:
         is better not begun: Purlin's capture knows whether the program computes. Another rank than
         the traced one records a moment and drops it (_open_steps).
         """
-        reason = self._obstacle()
+        reason = self._selection.obstacle(self._requested)
         self._other_rank = reason == "other_rank" and not self._requested
         if reason and not self._other_rank:
             self._finish(reason)
             return True
-        everywhere = self._all_threads()
+        everywhere = all_threads()
         if everywhere is None:
             self._finish("no_all_threads")
             return True
@@ -452,7 +342,7 @@ class Hook:
             return True
         computed, self._computed = self._computed, answer.computing or 0
         if not anything and answer.computing is not None and answer.computing <= computed:
-            self._claim(False)
+            self._selection.claim(False)
             return False
         window = self._new_window("time", answer)
         window.unwanted = self._other_rank
@@ -469,7 +359,7 @@ class Hook:
             self._drop(window, reason, keeps_cupti=self._ending)
             return True
         teardown.choose(window.keeps_cupti or self._ending)
-        if not self._close(window, wanted=() if anything else self.WORK):
+        if not self._close(window, wanted=() if anything else WORK):
             return False
         began = time.perf_counter_ns()
         try:
@@ -480,12 +370,12 @@ class Hook:
         window.flow_ns = time.perf_counter_ns() - began
         self._export(window)
         if not self._ending and "trace" in window.saved:
-            self._flow_by_time(window, seconds)
+            self._flow.open_by_time(window, seconds)
         return True
 
     def _start(self, window, everywhere):
         with WithoutKinetosLine(self._importer), Own(self._guard, window):
-            window.profiler = self._profiler(experimental_config=everywhere)
+            window.profiler = new_profiler(self.torch, experimental_config=everywhere)
             wait_for_devices(self.torch)
             window.profiler.start()
 
@@ -493,99 +383,17 @@ class Hook:
         """Starts or stops a profiler. Neither may meet a capture, nor be in the middle of one."""
         if window.mode == "steps":
             work()
-            return
-        open_captures = True
-        while open_captures:
-            with self._captures.none():
-                pass  # a capture that is open has ended
-
-            def outside_of_captures():
-                if threading.current_thread() is not threading.main_thread():
-                    with self._captures.none():
-                        work()
-                elif self._captures.open == 0:
-                    work()
-                else:
-                    raise Captures.Busy
-
-            try:
-                self._main.run(outside_of_captures)
-                open_captures = False
-            except Captures.Busy:
-                pass
-
-    def _all_threads(self):
-        try:
-            from torch._C._profiler import _ExperimentalConfig
-
-            return _ExperimentalConfig(profile_all_threads=True)
-        except (ImportError, TypeError):
-            return None
+        else:
+            self._main.run_outside_of_captures(work)
 
     # --- both
-
-    def _profiler(self, **named):
-        torch = self.torch
-        activity = torch.profiler.ProfilerActivity
-        named.update(activities=[activity.CPU, activity.CUDA], record_shapes=True)
-        try:  # without acc_events, PyTorch warns
-            return torch.profiler.profile(acc_events=True, **named)
-        except TypeError:  # before 2.5
-            return torch.profiler.profile(**named)
-
-    def _obstacle(self):
-        """Why this process has no trace now; "" where it may have one."""
-        settings = self.settings
-        if not os.path.isdir(settings.folder):
-            return "no_spool"
-        control = os.path.join(settings.folder, "control-%d" % os.getpid())
-        if settings.sampled and not os.path.exists(control):
-            return "not_sampled"
-        profiler = self.torch.autograd.profiler
-        enabled = getattr(self.torch.autograd, "_profiler_enabled", lambda: False)
-        if getattr(profiler, "_is_profiler_enabled", False) or enabled():
-            return "own_profiler"
-        rank = self._rank()
-        if rank is not None and rank != settings.rank:
-            return "other_rank"
-        if not self._requested and not self._claim(True):
-            return "other_process"
-        return ""
-
-    def _rank(self):
-        for name in ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"):
-            if os.environ.get(name, "").isdigit():
-                return int(os.environ[name])
-        try:
-            distributed = self.torch.distributed
-            if distributed.is_available() and distributed.is_initialized():
-                return distributed.get_rank()
-        except Exception:
-            pass
-        local = os.environ.get("LOCAL_RANK", "")
-        return int(local) if local.isdigit() else None
-
-    def _claim(self, wanted):
-        """One process of the run traces without a request: the first that is steady."""
-        if self._claimed == wanted:
-            return wanted
-        place = os.path.join(self.settings.folder, "torch-claim")
-        try:
-            if wanted:
-                os.close(os.open(place, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-            else:
-                os.unlink(place)
-            self._claimed = wanted
-            return True
-        except OSError:
-            return False
 
     def _new_window(self, mode, answer):
         self._made += 1
         self._after = None
         self.window = Window(mode, self._made)
         self.window.keeps_cupti = answer.keeps_cupti
-        self._note(mode, "unfinished", window=self.window)
+        self._notes.write(mode, "unfinished", window=self.window)
         self._guard.install()
         return self.window
 
@@ -593,7 +401,7 @@ class Hook:
         """The program starts a profiler, or ends."""
         window = self.window
         if window is None:
-            self._end_flow(False)
+            self._flow.end(False)
             return
         window.given_up = reason
         if window.mode == "steps" and window.thread == threading.get_ident():
@@ -630,7 +438,7 @@ class Hook:
         window.end_ns = window.end_ns or time.time_ns()
         self._guard.remove()
         self._requested = False
-        found = wanted is None or self._has_work(window, wanted)
+        found = wanted is None or has_work(self.torch, window.profiler, wanted)
         window.own_ns += time.perf_counter_ns() - window.closed
         if found and window.mode == "time" and window.keeps_cupti:
             self._timed = True  # steps may come later, and have a trace too
@@ -642,22 +450,9 @@ class Hook:
         self.window = None
         window.over.set()
         if not found:
-            self._note("none", "no_kernels", "", window)
-            self._claim(False)
+            self._notes.write("none", "no_kernels", "", window)
+            self._selection.claim(False)
         return found
-
-    def _has_work(self, window, wanted):
-        try:
-            cuda = self.torch.autograd.DeviceType.CUDA
-            kernels = works = False
-            for event in window.profiler.profiler.kineto_results.events():
-                kernels = kernels or event.device_type() == cuda
-                works = works or not wanted or any(each in event.name() for each in wanted)
-                if kernels and works:
-                    return True
-            return False
-        except AttributeError:
-            return True
 
     def _export(self, window):
         """Not on the thread that works, except at exit. gzip compresses without Python's lock."""
@@ -670,17 +465,17 @@ class Hook:
             window.profiler = None
             size = os.path.getsize(raw)
             if size > self.settings.most_bytes:
-                self._note("none", "too_large", "%d bytes" % size, window)
+                self._notes.write("none", "too_large", "%d bytes" % size, window)
                 return
-            self._note(window.mode, "unfinished", window=window)
+            self._notes.write(window.mode, "unfinished", window=window)
             began = time.perf_counter_ns()
             compress(raw, os.path.join(self.settings.folder, name + ".gz"))
             behind = time.perf_counter_ns() - began
             teardown.restore()  # before the note, with which the trace is complete
             window.saved.update(trace=name + ".gz", background_ns=behind)
-            self._note(window.mode, "", "", window, **window.saved)
+            self._notes.write(window.mode, "", "", window, **window.saved)
         except Exception as fault:
-            self._note("none", "fault", text_of(fault), window)
+            self._notes.write("none", "fault", text_of(fault), window)
         finally:
             try:
                 os.unlink(raw)
@@ -688,45 +483,3 @@ class Hook:
                 pass
             teardown.restore()
             window.written.set()
-
-    # --- notes
-
-    def _path(self, what):
-        return os.path.join(self.settings.folder, "torch-%s-%d" % (what, os.getpid()))
-
-    def _note(self, mode, reason, detail="", window=None, **more):
-        note = {
-            "schema": "purlin.torch/1",
-            "pid": os.getpid(),
-            "mode": mode,
-            "reason": reason,
-            "detail": detail,
-            "torch": str(getattr(self.torch, "__version__", "")),
-            "optimizer_steps": self.steps.count,
-            "usual_step_ns": self.steps.typical(),
-            "cuda": self._uses_cuda(),
-        }
-        if window is not None:
-            note.update(
-                number=window.number,
-                start_ns=window.start_ns,
-                end_ns=window.end_ns,
-                steps=window.steps,
-                usual_step_ns=window.usual_ns,
-                cost_ns=window.cost_ns(),
-                keeps_cupti=window.keeps_cupti,
-            )
-        note.update(more)
-        number = 0 if window is None else window.number
-        place = os.path.join(self.settings.folder, "torch-%d-%d.note" % (os.getpid(), number))
-        try:
-            with self._writing, open(place + ".part", "w") as file:
-                json.dump(note, file)
-                file.flush()
-                os.replace(place + ".part", place)
-        except OSError:
-            pass  # the spool is gone: no command waits for the note
-
-
-def text_of(fault):
-    return "%s: %s" % (type(fault).__name__, str(fault)[:300])

@@ -7,13 +7,14 @@ launches work, and in 4 s on another one: both then compete for locks of CUPTI (
 import ctypes
 import threading
 
-from .guards import is_the_programs
+from .guards import Captures, is_the_programs
 
 
 class MainThread:
     PATIENCE_S = 2  # then the calling thread does the work: the main one may wait for a request
 
-    def __init__(self):
+    def __init__(self, captures):
+        self._captures = captures
         self._kept = []  # what Python has yet to call
 
     def run(self, work):
@@ -32,6 +33,28 @@ class MainThread:
             call.done.wait()
         if call.fault is not None:
             raise call.fault
+
+    def run_outside_of_captures(self, work):
+        """The same, while no CUDA graph is captured on any thread."""
+        open_captures = True
+        while open_captures:
+            with self._captures.none():
+                pass  # a capture that is open has ended
+
+            def outside_of_captures():
+                if threading.current_thread() is not threading.main_thread():
+                    with self._captures.none():
+                        work()
+                elif self._captures.open == 0:
+                    work()
+                else:
+                    raise Captures.Busy
+
+            try:
+                self.run(outside_of_captures)
+                open_captures = False
+            except Captures.Busy:
+                pass
 
 
 class _Call:

@@ -3,15 +3,18 @@
 //
 // Every statement has evidence from the profile. Every saving is an interval that Amdahl's law
 // bounds: a kernel's saving counts only where the device, not the host, sets the pace
-// (advise/exposure.h). Savings of several interventions do not add up. The rules are in rules/,
-// what they recommend is data (rules/remedies.h), how they estimate is advise/estimate.h. Method:
-// docs/guide/advise.md; document: docs/formats/advise.md. Pure functions over values.
+// (savings/exposure.h). Savings of several interventions do not add up.
+//
+// advise() gathers the facts of the profile (facts.h), and each rule adds interventions (rules/).
+// It estimates what they save (savings/) and orders them (ranking/). Then it says where the time is
+// lost (verdict/) and what more hardware would give (what_if/). Method: docs/guide/advise.md;
+// document: docs/formats/advise.md. Pure functions over values.
 #pragma once
 
-#include "analyze/advise/estimate.h"
 #include "analyze/advise/learn/outcome.h"
-#include "analyze/advise/levels.h"
-#include "analyze/advise/plan.h"
+#include "analyze/advise/ranking/plan.h"
+#include "analyze/advise/savings/estimate.h"
+#include "analyze/advise/verdict/levels.h"
 #include "analyze/diff/diff.h"
 #include "analyze/replay/change.h"
 #include "analyze/replay/replayer.h"

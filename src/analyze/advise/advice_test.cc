@@ -3,7 +3,7 @@
 #include "analyze/advise/advice.h"
 
 #include "analyze/advise/learn/margins.h"
-#include "analyze/advise/rules.h"
+#include "analyze/advise/ranking/ranking.h"
 #include "analyze/advise/rules/remedies.h"
 #include "analyze/advise/testing.h"
 #include "base/random.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The workflow as a list with automatic ticks: what this profile was checked for, what was found,
-// and what could not be checked for lack of data.
-#include "analyze/advise/rules.h"
+#include "analyze/advise/checklist.h"
+
 #include "analyze/advise/rules/pricing.h"
 #include "analyze/advise/rules/touch.h"
+#include "analyze/advise/unknown_roofs.h"
 #include "analyze/text/layout.h"
 #include "base/text.h"
 

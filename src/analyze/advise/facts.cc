@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyze/advise/rules.h"
+#include "analyze/advise/facts.h"
+
 #include "analyze/text/layout.h"
 #include "base/text.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs whose launches, not their kernels, set the pace: S50, S52, S54, with exactly known
 // answers.
-#include "analyze/advise/rules.h"
+#include "analyze/advise/facts.h"
 #include "analyze/advise/testing.h"
 #include "analyze/timeline/testing.h"
 

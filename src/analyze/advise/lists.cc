@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two short lists, what to tune and what got slower, and the alerts.
-#include "analyze/advise/rules.h"
+#include "analyze/advise/lists.h"
+
 #include "analyze/advise/rules/pricing.h"
 #include "analyze/report/identity.h"
 #include "analyze/text/layout.h"

@@ -87,12 +87,13 @@ Platform platform_of(const Profile& profile, const std::vector<KernelStat>& rows
   return out;
 }
 
-bool fits(const Platform& platform, std::string_view step) {
-  const std::string_view label = step.substr(0, std::min(step.find(": "), step.size()));
+bool fits(const Platform& platform, std::string_view instruction) {
+  const std::string_view label =
+      instruction.substr(0, std::min(instruction.find(": "), instruction.size()));
   const auto* audience = std::find_if(std::begin(kAudiences), std::end(kAudiences),
                                       [&](const Audience& one) { return one.label == label; });
   return (audience == std::end(kAudiences) || audience->fits(platform)) &&
-         device_has(platform, step);
+         device_has(platform, instruction);
 }
 
 std::string_view route_of(const Platform& platform, const Intervention& one) {
@@ -117,7 +118,8 @@ std::string_view route_of(const Platform& platform, const Intervention& one) {
 
 void keep_what_fits(const Platform& platform, std::vector<Intervention>& interventions) {
   for (Intervention& one : interventions)
-    std::erase_if(one.how, [&](const std::string& step) { return !fits(platform, step); });
+    std::erase_if(one.how,
+                  [&](const std::string& instruction) { return !fits(platform, instruction); });
   std::erase_if(interventions, [](const Intervention& one) { return one.how.empty(); });
 }
 

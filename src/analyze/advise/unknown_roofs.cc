@@ -3,7 +3,8 @@
 // saving is estimated for them: measured ones saved 0 to 99 % of their time, and a launch alone
 // does not tell which of them (bench/results/advice_pairs_unseen.md). The entry says what would
 // tell.
-#include "analyze/advise/rules.h"
+#include "analyze/advise/unknown_roofs.h"
+
 #include "analyze/advise/rules/pricing.h"
 #include "analyze/report/identity.h"
 #include "analyze/text/layout.h"

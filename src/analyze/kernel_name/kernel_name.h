@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a kernel's name tells: a short form for people, who wrote it (family), what it does (op
 // class) and how it was built: element type, tile, stages, layout, tensor cores. Names are those of
-// CUDA, HIP and OpenCL programs, mangled or not. Rules are tables (kernel_name_rules.cc,
-// kernel_name_dialects.cc); a name no rule knows is family "custom", op class "other". What a name
-// does not say is empty: nothing is guessed. Pure functions over foreign text.
+// CUDA, HIP and OpenCL programs, mangled or not. Rules are tables: words (rules.cc), names made of
+// tokens (tokens.cc), C++ templates (templates.cc). A name that no rule knows has family "custom"
+// and op class "other". A property that the name does not have is empty: nothing is guessed. Pure
+// functions over foreign text; they cannot fail.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyze/page/documents.h"
 
-#include "analyze/advise/applied.h"
+#include "analyze/advise/savings/applied.h"
 #include "analyze/page/timeline_document.h"
 #include "analyze/phase/slice.h"
 #include "analyze/report/identity.h"

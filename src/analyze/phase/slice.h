@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A part of a profile in time, as a profile: what report, roofline and advice are made of. Pure
-// functions over values.
+// Slice: a profile cut to a part of its time, such as the steady state. Report, roofline and advice
+// are made of it. Times are the timeline's, in ns. Pure functions over values.
 #pragma once
 
 #include "analyze/timeline/intervals.h"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A change applied to a graph: new weights, in one scenario. Internal to replay.
+// Applier: carries out a change (change.h) on a graph: new weights in ns, in one scenario, and what
+// of the timeline is gone. Profile and graph must outlive it. Immutable, so threads may share it.
+// An edit of work outside of the graph's window changes nothing. Internal to replay.
 #pragma once
 
 #include "analyze/replay/change.h"

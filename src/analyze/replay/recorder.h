@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a recorder does to the host's time, as a range, which a step's time outside of the recording
-// narrows. Pure functions.
+// How much longer the host took because it was recorded, as a range. A step's time outside of the
+// recording narrows it (Replayer). Times are ns. Pure functions.
 #pragma once
 
 #include "analyze/replay/graph.h"

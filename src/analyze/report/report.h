@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Report: a profile ranked, one row per kernel, shape, op or class, heaviest first. What a person
-// reads is report_text.h, what a program reads is to_json (docs/formats/report.md). Pure functions
-// over values.
+// Report: a profile ranked, one row per kernel, shape, op or class, heaviest first. text.h renders
+// it for people, to_json for programs (docs/formats/report.md). Pure functions over values.
 #pragma once
 
 #include "analyze/kernel_name/kernel_name.h"

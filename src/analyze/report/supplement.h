@@ -18,8 +18,8 @@ Status name_gpu(Profile& profile, std::string_view gpu);
 // none, e.g. "implicit_convolve=conv,f32,N=128,C=3,H=224,W=224,K=64,R=11,S=11,P=55,Q=55".
 Status give_shape(Profile& profile, std::string_view text);
 
-// Stall samples of kernels by name, as profile/import/stall_csv reads them, become counters of the
-// rows of those kernels.
+// Stall samples of kernels by name, as profile/import/ncu/stall_csv.h reads them, become counters
+// of the rows of those kernels.
 Status give_stalls(Profile& profile, const Profile& samples);
 
 }  // namespace purlin::analyze

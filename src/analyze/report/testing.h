@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hand-made reports for the tests of the renderers: one from sketches alone, one with everything.
+// Reports for the tests of the renderers: one from sketches alone, one with everything.
 // The figures of the second are consistent with one another, but nothing measured them.
 #pragma once
 

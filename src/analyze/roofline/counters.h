@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The figures of a launch from hardware counters: FLOPs, bytes at each level of memory, how busy
 // units were. Reads the names of Nsight Compute and CUPTI (also the older nvprof's), and AMD's
-// rocprof, in base units (bytes, hertz, inst). What is not there is not there. Pure functions.
+// rocprof, in base units (bytes, hertz, inst). A figure without its counter is absent or 0. Pure
+// functions.
 #pragma once
 
 #include "model/profile/profile.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Target: what a kernel can be expected to reach, before anybody works on it. No kernel reaches its
+// Target: what a kernel can be expected to reach, before any work on it. No kernel reaches its
 // roof: good products come to about 0.78 of the arithmetic peak, good streams to about 0.92 of the
 // bandwidth (torchao's figures for the H100; an H200 here: 0.80 and 0.90). Pure functions.
 #pragma once

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Host facts: when each host thread waited for the device, when it waited for input, when the
-// recording tool was at work. What idle time is attributed by. Built once from a sorted timeline;
-// grows with the number of such intervals, not with the calls. Immutable afterwards.
+// recording tool was at work. They give the causes of the device's idle time (idle.h). Built once
+// from a sorted timeline. Memory grows with the number of such intervals, not with the calls.
+// Immutable afterwards, so threads may share it.
 #pragma once
 
 #include "analyze/timeline/intervals.h"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Phases of one device: start-up, steady state, end. Pure functions.
+// Phases of one device: start-up with the warm-up steps, steady state, end. Between steps that the
+// program marks, other work such as an evaluation is no part of the steady state. Times are the
+// timeline's, in ns. Pure functions. Definitions: docs/concepts/timeline.md.
 #pragma once
 
 #include "analyze/timeline/device_sweep.h"

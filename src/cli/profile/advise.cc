@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `purlin advise`: recommended changes, their savings, and the evidence.
 #include "analyze/advise/advice.h"
-#include "analyze/advise/applied.h"
+#include "analyze/advise/savings/applied.h"
 #include "analyze/advise/training_log.h"
 #include "analyze/phase/slice.h"
 #include "analyze/report/supplement.h"

@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/jax/kernel_match.h"
 
-#include "base/hash.h"
-#include "model/device/gpu_table.h"
 #include "profile/jax/kernel_names.h"
+#include "profile/jax/plausible.h"
+#include "profile/jax/program_choice.h"
 #include "profile/jax/row_split.h"
 #include "profile/jax/schedules.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <map>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 
 namespace purlin::profile {
@@ -22,22 +19,7 @@ namespace {
 using hlo::Launch;
 using Ref = LaunchRef;
 
-constexpr std::size_t kNeighbours = 4;  // in the timeline, on each side
-constexpr std::size_t kMaxRun = 64;     // kernels of libraries in a row
-// Looks at a program's launches, of all kernels together: a few seconds. Foreign texts may give one
-// name to all launches of all programs.
-constexpr std::size_t kMaxLooks = 30'000'000;
-
-double peak_of(const GpuModel* gpu, std::string_view dtype) {
-  double exact = 0, most = 0;
-  for (const GpuRate& rate : gpu->rates) {
-    const double peak = gpu->peak(rate, std::max(gpu->boost_mhz, gpu->tensor_mhz));
-    most = std::max(most, peak);
-    const bool same = rate.dtype == dtype || (rate.dtype == "tf32" && dtype == "f32");
-    if (same) exact = std::max(exact, peak);
-  }
-  return exact > 0 ? exact : most;
-}
+constexpr std::size_t kMaxRun = 64;  // kernels of libraries in a row
 
 class Matcher {
  public:
@@ -59,14 +41,7 @@ class Matcher {
   }
 
  private:
-  using Events = std::vector<std::uint32_t>;   // activities, in the order of their starts
-  using Candidates = const std::vector<Ref>*;  // launches with the name of a kernel, by program
-  struct Choice {
-    Ref best;
-    std::size_t score = 0;  // neighbours that are near in the schedule
-    bool tie = false;       // with a launch that does other work
-  };
-
+  using Events = std::vector<std::uint32_t>;  // activities, in the order of their starts
   const Activity& activity(std::uint32_t at) const { return run_.timeline.activities[at]; }
   const KernelRow& row_of(std::uint32_t at) const { return run_.kernels[activity(at).row]; }
 
@@ -87,20 +62,20 @@ class Matcher {
   }
 
   void place(const Schedules& schedules, const Events& events) {
-    std::vector<std::size_t> positions;  // of kernels with a name of the programs
-    std::vector<Candidates> named;       // of these
+    std::vector<std::size_t> positions;   // of kernels with a name of the programs
+    std::vector<LaunchCandidates> named;  // of these
     std::vector<bool> is_named(events.size());
     for (std::size_t i = 0; i < events.size(); ++i)
-      if (const Candidates all = schedules.named(row_of(events[i]).name); all != nullptr) {
+      if (const LaunchCandidates all = schedules.named(row_of(events[i]).name); all != nullptr) {
         positions.push_back(i);
         named.push_back(all);
         is_named[i] = true;
       }
     std::vector<Ref> found(events.size());
-    choices_.clear();
+    ProgramChoice choice(schedules, looks_);
     for (std::size_t n = 0; n < named.size(); ++n) {
       const std::size_t i = positions[n];
-      found[i] = choose(schedules, named, n, row_of(events[i]));
+      found[i] = choice.choose(named, n, row_of(events[i]));
       if (!found[i].known()) continue;
       labels_[events[i]] = {&schedules.launch(found[i]), true};
       count_heavy(schedules.launch(found[i]), activity(events[i]));
@@ -116,74 +91,6 @@ class Matcher {
                     i > 0 ? found[i - 1] : Ref(), end < events.size() ? found[end] : Ref());
       i = std::max(end, i + 1);
     }
-  }
-
-  // The program whose schedule has the kernel near those that ran before and after it.
-  Ref choose(const Schedules& schedules, const std::vector<Candidates>& named, std::size_t n,
-             const KernelRow& row) {
-    const Choice& choice = best_of(schedules, named, n);
-    if (choice.tie || !choice.best.known()) return {};
-    const std::size_t kernels = schedules.named_count(choice.best.program);
-    // A program of one kernel has no neighbours: its size must fit.
-    if (choice.score == 0)
-      return kernels == 1 && named[n]->size() == 1 && fits(schedules.launch(choice.best), row)
-                 ? choice.best
-                 : Ref();
-    const std::size_t around =
-        std::min(n, kNeighbours) + std::min(named.size() - 1 - n, kNeighbours);
-    const std::size_t least = kernels >= 4 && around >= 4 ? 2 : 1;
-    return choice.score >= least ? choice.best : Ref();
-  }
-
-  // Steps repeat, with the kernels around one: the choice between the programs is kept.
-  const Choice& best_of(const Schedules& schedules, const std::vector<Candidates>& named,
-                        std::size_t n) {
-    std::array<Candidates, 2 * kNeighbours + 1> around{};
-    for (std::size_t i = 0; i < around.size(); ++i)
-      if (n + i >= kNeighbours && n + i - kNeighbours < named.size())
-        around[i] = named[n + i - kNeighbours];
-    const auto [at, added] = choices_.try_emplace(hash64(around.data(), sizeof around));
-    if (!added) return at->second;
-    Choice& choice = at->second;
-    for (const Ref ref : *named[n]) {
-      std::size_t score = 0;
-      for (std::size_t i = 0; i < around.size(); ++i)
-        if (around[i] != nullptr && i != kNeighbours)
-          score += near(schedules, *around[i], ref, i < kNeighbours);
-      if (looks_ > kMaxLooks) {
-        choice = {};
-        break;
-      }
-      if (!choice.best.known() || score > choice.score) {
-        choice = {ref, score, false};
-      } else if (score == choice.score) {
-        choice.tie = choice.tie || !same_work(schedules.launch(ref), schedules.launch(choice.best));
-      }
-    }
-    return choice;
-  }
-
-  bool near(const Schedules& schedules, const std::vector<Ref>& others, Ref ref, bool before) {
-    const auto [first, last] = std::equal_range(others.begin(), others.end(), ref,
-                                                [](Ref a, Ref b) { return a.program < b.program; });
-    return std::any_of(first, last, [&](Ref other) {
-      if (++looks_ > kMaxLooks) return false;
-      const bool itself = schedules.launch(other).signature == schedules.launch(ref).signature;
-      return !itself && (before ? schedules.follows(other, ref) : schedules.follows(ref, other));
-    });
-  }
-
-  static bool same_work(const Launch& a, const Launch& b) {
-    return a.shape == b.shape && a.dtype == b.dtype && a.op_class == b.op_class;
-  }
-
-  // A thread of a loop computes 1, 2, 4, 8 or 16 elements.
-  static bool fits(const Launch& launch, const KernelRow& row) {
-    const double threads = static_cast<double>(row.launch.threads_per_block());
-    for (const double each : {1, 2, 4, 8, 16})
-      if (std::ceil(launch.elements / (threads * each)) == static_cast<double>(row.launch.blocks()))
-        return launch.elements > 0;
-    return false;
   }
 
   void place_calls(const Schedules& schedules, const Events& kernels, Ref before, Ref after) {
@@ -292,7 +199,9 @@ class Matcher {
       if (labels_[i].launch == nullptr || !labels_[i].shaped) continue;
       const Launch& launch = *labels_[i].launch;
       const Sum& sum = sums[{activity(i).row, &launch}];
-      if (plausible(run_.kernels[activity(i).row], launch, sum.ns / sum.launches)) continue;
+      if (is_plausible(run_.environment, run_.kernels[activity(i).row], launch,
+                       sum.ns / sum.launches))
+        continue;
       ++out_.implausible;
       const bool heavy = launch.op_class == "gemm" || launch.op_class == "conv";
       if (heavy && !launch.shape.empty()) out_.heavy_with_shape_ns -= duration_ns(activity(i));
@@ -300,27 +209,9 @@ class Matcher {
     }
   }
 
-  bool plausible(const KernelRow& row, const Launch& launch, double ns) const {
-    constexpr double kClocks = 1.1;  // what a device may do above its sheet
-    if (launch.flops > 0 && launch.library()) {
-      const std::string_view dtype = dtype_by_name(row.name);
-      if (!dtype.empty() && dtype != launch.dtype) return false;
-    }
-    const auto at = static_cast<std::size_t>(row.device);
-    if (row.device < 0 || at >= run_.environment.devices.size()) return true;
-    const GpuModel* gpu = find_gpu(run_.environment.devices[at].name);
-    if (gpu == nullptr) return true;
-    if (launch.flops > 0 && launch.flops > peak_of(gpu, launch.dtype) * kClocks * ns * 1e-9)
-      return false;
-    // What is larger than the cache comes from memory.
-    const double cache = gpu->l2_mib * (1 << 20);
-    return launch.bytes - 2 * cache <= gpu->dram_gbs * kClocks * ns;
-  }
-
   Profile& run_;
   const std::vector<ProcessPrograms>& processes_;
-  std::vector<LaunchLabel> labels_;                    // by activity
-  std::unordered_map<std::uint64_t, Choice> choices_;  // of one process and device, by neighbours
+  std::vector<LaunchLabel> labels_;  // by activity
   std::size_t looks_ = 0;
   ProgramMatch out_;
 };

@@ -24,7 +24,7 @@ struct Named {
 };
 
 // The op that says what is computed is the innermost whose inputs were recorded and are a problem;
-// as importers have it (import/trace_rows.cc).
+// as importers have it (chrome/rows.cc).
 std::optional<Named> problem_in(const std::vector<std::string>& chain) {
   for (std::size_t i = chain.size(); i-- > 0;) {
     const NvtxOp read = op_from_nvtx(chain[i]);

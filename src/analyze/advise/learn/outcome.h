@@ -5,7 +5,7 @@
 // outcomes is written by `purlin advise --outcome`. Format: docs/formats/outcomes.md.
 #pragma once
 
-#include "analyze/advise/estimate.h"
+#include "analyze/advise/savings/estimate.h"
 #include "base/json/json.h"
 #include "base/status.h"
 

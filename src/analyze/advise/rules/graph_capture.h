@@ -4,7 +4,7 @@
 // step. Pure functions.
 #pragma once
 
-#include "analyze/advise/rules.h"
+#include "analyze/advise/facts.h"
 
 #include <string>
 #include <vector>

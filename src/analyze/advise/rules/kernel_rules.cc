@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the roofline and the counters show of each kernel. Only what is far enough from its target,
 // and sets the pace, is worth work.
-#include "analyze/advise/rules.h"
 #include "analyze/advise/rules/pricing.h"
 #include "analyze/advise/rules/remedies.h"
+#include "analyze/advise/rules/rules.h"
 #include "analyze/roofline/counters.h"
 #include "analyze/text/layout.h"
 #include "base/text.h"

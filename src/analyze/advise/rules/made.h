@@ -4,7 +4,7 @@
 // that gave the device work was for this array. Pure functions over the facts.
 #pragma once
 
-#include "analyze/advise/rules.h"
+#include "analyze/advise/facts.h"
 #include "analyze/timeline/intervals.h"
 
 #include <cstdint>

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The playbook: every rule about what the device runs, in the order in which they may take kernels.
-// A rule has its remedies and a function that looks for them; each rule is one file here. A rule
-// that lacks evidence adds nothing. Its section for users: docs/guide/playbook.md#REMEDY.
+// A rule has its remedies and a function that looks for them. Each rule is one file, in the folder
+// of what it changes: algorithm/, batching/, fusion/, reuse/, unused/ (results that nothing uses),
+// single/ (one kernel by itself), flow/ (what a recorded data flow shows). A rule that lacks
+// evidence adds nothing. Its section for users: docs/guide/playbook.md#REMEDY.
 #pragma once
 
 #include "analyze/advise/rules/remedies.h"

@@ -17,8 +17,6 @@ constexpr const char* kGather = "at::native::(anonymous namespace)::vectorized_g
 constexpr const char* kSort = "at_cuda_detail::cub::DeviceRadixSortOnesweepKernel()";
 constexpr const char* kDropout = "at::native::(anonymous namespace)::fused_dropout_kernel_vec<>()";
 
-using Body = void (*)(Program&);
-
 KernelRow row(const char* name, const char* op, std::string shape = "", const char* dtype = "f32") {
   return advised_row(name, op, std::move(shape), dtype);
 }
@@ -123,7 +121,7 @@ void ensemble_of_nets(Program& program) {
 
 struct Practice {
   const char* name;
-  Body body;
+  void (*body)(Program&);
   const char* ids;  // any of them, first or second
 };
 

@@ -2,10 +2,10 @@
 // Products: their peaks, tiles and bytes, epilogues that do not pay; and findings that no rule
 // answers.
 #include "analyze/advise/learn/margins.h"
-#include "analyze/advise/levels.h"
 #include "analyze/advise/rules/playbook.h"
 #include "analyze/advise/rules/testing.h"
 #include "analyze/advise/rules/touch.h"
+#include "analyze/advise/verdict/levels.h"
 #include "base/files.h"
 
 #include <fmt/format.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What warps wait for. What is gained is bounded by the slots that are free: a kernel whose busiest
 // unit is at 80 % gains no more than the other 20 %.
-#include "analyze/advise/rules.h"
 #include "analyze/advise/rules/pricing.h"
 #include "analyze/advise/rules/remedies.h"
+#include "analyze/advise/rules/rules.h"
 #include "analyze/stalls/stalls.h"
 #include "analyze/text/layout.h"
 #include "base/text.h"

@@ -5,7 +5,7 @@
 // per advice; the facts must outlive it.
 #pragma once
 
-#include "analyze/advise/rules.h"
+#include "analyze/advise/facts.h"
 #include "analyze/advise/rules/touch.h"
 
 #include <cstdint>
@@ -45,12 +45,14 @@ class Walk {
  public:
   explicit Walk(const Facts& facts);
 
+  // Launches of one stream between two cuts.
   const std::vector<Launches>& runs() const { return runs_; }
   const Touch& touch(std::uint32_t activity) const;
   const Touch& row_touch(std::uint32_t row) const { return touches_[row]; }
   const Touch& report_touch(std::size_t row) const { return report_touches_[row]; }
   const Activity& at(std::uint32_t activity) const;
   const KernelStat& stat(std::uint32_t activity) const;
+  // Whether an earlier rule claims the launch. A rule takes what its saving counts.
   bool taken(std::uint32_t activity) const { return taken_[activity]; }
   void take(std::span<const std::uint32_t> activities);
   const KnownFlow& known() const { return known_; }

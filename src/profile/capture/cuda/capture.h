@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Capture: CUDA's capture in one process, put together: the session and its file, the folding of
-// records, the ownership of CUPTI, and the collector scheduler that opens the tiers' windows.
+// Capture: CUDA's capture in one process, put together: the session and its file, the
+// aggregation of records, the ownership of CUPTI, and the collector scheduler that opens the tiers'
+// windows. Without CUPTI or on a fault the program goes on, and a note in the profile has the
+// cause.
 //
-//   overhead controller ──what is due──▶ collector scheduler ──open, close──▶ tiers ──▶ CUPTI
-//   ──buffers──▶ folding
-//                                ▲                                                     │
-//             another client ──▶ ownership (vacate)                     session ◀── recorder
+//   OverheadController ──what is due──▶ CollectorScheduler ──open, close──▶ tiers ──▶ CUPTI
+//                                               ▲                                       │
+//   another client ──▶ Ownership ──vacate───────┘                                    buffers
+//                                                                                       ▼
+//   spool file ◀── CaptureSession ◀── Recorder ◀──────rows────────── ActivityAggregator
 //
 // One per process, never destroyed (per_process.h); [MT].
 #pragma once

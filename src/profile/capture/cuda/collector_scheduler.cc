@@ -107,7 +107,7 @@ std::int64_t CollectorScheduler::tick(Ownership& ownership) {
   if (decision.tier != open_) open(ownership, decision);
   if (decision.cycle) cycle();
   if (const bool ended = controller_.ended(); ended && !std::exchange(told_ended_, ended)) {
-    // What graphs that were made in the head go on to record is of no period.
+    // What graphs that were made in the start-up window go on to record is of no period.
     aggregator_.leave_out_from(wall_ns() + kStillOfTheHeadNs);
     ended_ns_ = wall_ns();
     tiers_[0]->rest();  // its first count begins now
@@ -206,10 +206,11 @@ void CollectorScheduler::end_stuck(Ownership& ownership) {
       "switched on and off. Capture ended there, for the program's safety");
 }
 
-// What CUPTI has left in the graphs of the head goes with this (cost_model.h), and from here on it
-// numbers launches that it does not record (launch_counter.h). Launches meanwhile are recorded, and
-// belong to the head. Where the program was in one call all the while (it waits for its graphs,
-// say), numbers have been seen to stand still for good: it is given the time for others.
+// What CUPTI has left in the graphs of the start-up window goes with this (cost_model.h), and from
+// here on it numbers launches that it does not record (launch_counter.h). Launches meanwhile are
+// recorded, and belong to the start-up window. Where the program was in one call all the while (it
+// waits for its graphs, say), numbers have been seen to stand still for good: it is given the time
+// for others.
 void CollectorScheduler::cycle() {
   keep_apart();
   const std::int64_t began = monotonic_ns();

@@ -84,7 +84,7 @@ class CollectorScheduler : public Tenant {
   ProcessorWait processor_wait_;
   bool stuck_ = false;
   bool told_ended_ = false, told_presence_ = false, told_copies_ = false;
-  std::int64_t ended_ns_ = 0;  // when the head was all; wall clock
+  std::int64_t ended_ns_ = 0;  // end of a capture without later windows; wall clock
   int quiet_collects_ = 0;     // since launches were last recorded
   std::int64_t watched_since_ns_ = 0, watched_cpu_ns_ = 0;
   double told_spent_ns_ = 0, told_unseen_ns_ = 0;

@@ -201,7 +201,7 @@ class CollectorSchedulerTest : public testing::Test {
 TEST_F(CollectorSchedulerTest, RecordingGoesOnUntilClosingIsOver) {
   begin();
   deliver(wall_ns(), 500);
-  script_.cost_ns = 1'000'000'000;  // the head's end
+  script_.cost_ns = 1'000'000'000;  // the start-up window's end
   script_.closing_ns = 20'000'000;
   tick_until([&] { return script_.closed >= 4; });
   script_.closing_ns = 0;
@@ -218,7 +218,7 @@ TEST_F(CollectorSchedulerTest, NoFlushIsNearTheOpeningOrClosingOfAWindow) {
   std::size_t size = 0, most = 0;
   aggregator_.lend(&buffer, &size, &most);  // whose records are awaited throughout
   deliver(wall_ns(), 500);
-  script_.cost_ns = 1'000'000'000;  // the head's end
+  script_.cost_ns = 1'000'000'000;  // the start-up window's end
   tick_until([&] { return script_.closed > 0; });
   // Those in the gaps, and those of the seals, which come when they come.
   tick_until([&] {
@@ -369,7 +369,7 @@ TEST_F(CollectorSchedulerTest, WhatWasAskedForAndNotDoneLosesNoThreads) {
   EXPECT_EQ(notes().count("threads_lost"), 0u);
 }
 
-// The head was all, and a start changes nothing of that.
+// No window follows the start-up window, and a start changes nothing of that.
 TEST_F(CollectorSchedulerTest, AStartThatLeadsToNothingIsNotWarnedOf) {
   Capture plain(*this, plain_options());
   script_.cost_ns = 1'000'000'000;
@@ -491,7 +491,7 @@ TEST_F(CollectorSchedulerTest, CopiesThatAnotherClientEndsCostNothingMore) {
   for (int i = 0; i < 1000; ++i) records.push_back(kernel_record("kernel", wall_ns(), 500));
   rig_.deliver(records);
   std::this_thread::sleep_for(std::chrono::milliseconds(10));  // long enough to know a rate
-  script_.cost_ns = 1'000'000'000;                             // the head's end
+  script_.cost_ns = 1'000'000'000;                             // the start-up window's end
   while (script_.closed == 0) {
     scheduler.tick(ownership);
     std::this_thread::sleep_for(std::chrono::microseconds(100));
@@ -525,14 +525,14 @@ TEST(FlushTimes, TheMiddleOfAShortGapAndNoneOfAShorterOne) {
 TEST_F(CollectorSchedulerTest, AWindowThatIsRefusedIsNotTakenForAnOpenOne) {
   begin();
   deliver(wall_ns(), 500);
-  script_.cost_ns = 1'000'000'000;  // the head's end
+  script_.cost_ns = 1'000'000'000;  // the start-up window's end
   tick_until([&] { return script_.closed > 0; });
   script_.answer = Tier::Opened::kNotNow;
   const int refused = script_.refused;
   tick_until([&] { return script_.refused > refused; });
   const std::int64_t refused_ns = wall_ns();
   tick_until([&] { return script_.refused > refused + 1; });
-  deliver(refused_ns, 250'000'000);  // of a graph that was made in the head
+  deliver(refused_ns, 250'000'000);  // of a graph that was made in the start-up window
   script_.answer = Tier::Opened::kYes;
   const int opened = script_.opened;
   tick_until([&] { return script_.opened > opened; });

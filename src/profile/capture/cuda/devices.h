@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The process's CUDA devices as the environment block has them, asked of the driver that is already
-// loaded. Only after the program has launched something: the driver is initialised then.
+// The process's CUDA devices, for the environment block of the profile. The driver that the program
+// has loaded reports them. Call these functions only after the program has launched something: the
+// driver is initialised then. They keep no state. What the driver does not report is left out.
 #pragma once
 
 #include <string>
@@ -8,7 +9,7 @@
 namespace purlin::profile::capture::cuda {
 
 // A JSON array in the order of CUDA's device numbers, as the process sees them; "[]" when the
-// driver does not tell.
+// driver reports none.
 std::string describe_devices();
 
 // Whether a device's primary context is in use: the one of CUDA's runtime, PyTorch and most others.

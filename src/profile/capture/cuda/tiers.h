@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tiers of a capture, made from what its user asked for. A new one is a line in tiers.cc.
+// Makes the tiers of a capture from its options. The CollectorScheduler owns them. A new tier is a
+// line in tiers.cc. A tier that the options leave out is not made; one that the machine does not
+// support stays closed and adds a note.
 #pragma once
 
 #include "profile/capture/cuda/activity/activity_aggregator.h"

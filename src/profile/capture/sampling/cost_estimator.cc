@@ -11,7 +11,8 @@ constexpr double kOneSecondNs = 1e9;
 constexpr double kMinNs = 2'500'000;  // of time recorded, that anything is learnt from
 constexpr double kRateMemoryNs = 30 * kOneSecondNs;  // of time recorded
 constexpr double kWorkNs = 0.2 * kOneSecondNs;       // of it, with launches: enough to know a rate
-// Likewise, of a few steps of any program: a burst as the head ends does not decide about windows.
+// Likewise, of a few steps of any program: a burst as the start-up window ends does not decide
+// about windows.
 constexpr double kRecentNs = kOneSecondNs;
 constexpr double kCostMemoryNs = 0.1 * kOneSecondNs;
 constexpr double kCostMemorySteadyNs = 10 * kOneSecondNs;
@@ -74,7 +75,7 @@ void CostEstimator::learn_rates(const Period& period, double open_ns, double res
   const double recent_ns = std::max(kRecentNs, 2 * age_ns_);
   follow(recent_rate_, 0, rest_ns, recent_ns);
   follow(recent_rate_, launched_.launches, open_ns, recent_ns);
-  // The head's rates are those of its end; later bursts count as part of the whole.
+  // The start-up window's rates are those of its end; later bursts count as part of the whole.
   if (period.startup && launched_.launches + launched_.nodes <= 0) return;
   const bool first = rates_.launches + rates_.nodes <= 0;
   const double memory_ns = first            ? 0

@@ -34,7 +34,8 @@ struct CountOutcome {
   double off_by_time() const { return (by_time[0] + by_time[1]) / (truth[0] + truth[1]) - 1; }
 };
 
-// After a head of a second, as Folding does it: a window is settled when the next one opens.
+// After a start-up window of a second, as ActivityAggregator does it: a window is settled when the
+// next one opens.
 CountOutcome simulate_count(const CountedProgram& program, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto between = [&](double low, double high) {
@@ -577,7 +578,8 @@ TEST(LaunchCounter, AnEndWithoutAnIdGivesOutWhatWasHeldBack) {
 TEST_F(LaunchCounterAlone, AWindowByTimeGivesOutNoMoreThanItStandsFor) {
   counter_.see(1000, 1, 0);
   counter_.start(0, true);
-  for (std::uint32_t id = 1001; id <= 1010; ++id) counter_.see(id, 0, 0);  // right after the head
+  for (std::uint32_t id = 1001; id <= 1010; ++id)
+    counter_.see(id, 0, 0);  // right after the start-up window
   double given = 10 * counter_.settle({10, 0.2 * kSec, 110'000'000, 600'000'000}).value;
   EXPECT_EQ(given, 100);
   counter_.see_now(1999, 1'000'000'000);

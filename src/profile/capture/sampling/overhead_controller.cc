@@ -26,7 +26,7 @@ constexpr double kMaxForToggles = 1.0 / 3;
 constexpr double kThroughout = 0.8;  // a window this long leaves nothing worth a pause
 // A period is at least this part of the time since the first launch: as a process grows old, its
 // windows become as much longer as they become fewer. Each opening is a risk (CUPTI 13.0 gets stuck
-// in one of some ten thousand: cuda/toggle_watch.h), and the hundredth window of a minute tells
+// in one of some ten thousand: cupti/toggle_watch.h), and the hundredth window of a minute tells
 // little that is new.
 constexpr double kWindowsToAnAge = 400;
 // A window that was opened late and ended before this time represents only itself.

@@ -29,7 +29,7 @@ struct Outcome {
   double first_second = 0;  // recorded, of its launches
 };
 
-// Estimates Σ launches by weighing what windows held, as Folding does.
+// Estimates Σ launches by weighing what windows held, as ActivityAggregator does.
 Outcome simulate(const ControllerOptions& options, const std::vector<Requirements>& tiers,
                  std::int64_t length_ns, const Program& program) {
   Outcome out;
@@ -117,7 +117,7 @@ TEST(OverheadController, TheBudgetHoldsAtAnyRateOfLaunches) {
   for (const double rate : {0.0, 100.0, 3e3, 1e4, 5e4, 2e5, 1e6}) {
     const Outcome out = simulate(seeded(7), {Requirements{}}, 120 * kSecond, steady(rate));
     EXPECT_LE(out.cost_ns / 120e9, 0.01) << rate;
-    EXPECT_LE(out.worst_ten_seconds, 0.021) << rate;  // the budget, and the head's
+    EXPECT_LE(out.worst_ten_seconds, 0.021) << rate;  // the budget, and the start-up window's
     if (rate > 0) {
       EXPECT_NEAR(out.estimate / out.truth, 1, 0.02) << rate;
     }
@@ -255,7 +255,7 @@ TEST(OverheadController, ClosingThatTakesLongIsNotStoodForTwice) {
   std::int64_t now = 0;
   OverheadController::Decision decision = controller.decide(now);
   controller.opened(0, now);
-  controller.recorded(1e6, 0);  // the head's end, and no budget left
+  controller.recorded(1e6, 0);  // the start-up window's end, and no budget left
   bool open = true, slow = false;
   double most_ns = 0;
   while (now < 5 * kSecond) {
@@ -297,7 +297,7 @@ TEST(OverheadController, BurstsDoNotMakeWindowsTooShortToTell) {
 }
 
 // Windows would cost a quarter more than they may in a third of a second of each three: it does not
-// matter whether the head ends there.
+// matter whether the start-up window ends there.
 TEST(OverheadController, ABurstAtTheHeadsEndDoesNotDecide) {
   for (int run = 0; run < 60; ++run) {
     ControllerOptions options;
@@ -320,7 +320,7 @@ TEST(OverheadController, AWindowThatIsHardlyOpenStandsForNothing) {
     std::int64_t now = 0;
     OverheadController::Decision decision = controller.decide(now);
     controller.opened(0, now);
-    controller.recorded(1e6, 0);  // the head's end, and no budget left
+    controller.recorded(1e6, 0);  // the start-up window's end, and no budget left
     while (decision.tier == 0) decision = controller.decide(now += kMs);
     controller.closed(0, now);
     controller.take_weight();
@@ -411,7 +411,8 @@ TEST(OverheadController, ATierWithoutWindowsThatPinsLaunches) {
   EXPECT_NEAR(out.recorded / out.truth, 1, 0.001);
 }
 
-// What opening again would cost for good is more than the budget: the head is all there is.
+// What opening again would cost for good is more than the budget: no window follows the start-up
+// window.
 TEST(OverheadController, ALaunchBoundProgramHasItsHeadOnly) {
   ControllerOptions options;
   const Outcome out = simulate(options, {Requirements{}}, 60 * kSecond, steady(6e4));
@@ -507,7 +508,7 @@ TEST(OverheadController, PresenceIsThatOfTheProgramUnrecorded) {
   EXPECT_LT(presence(500, 0), 0.0002);
 }
 
-// Graphs of the head stay instrumented until tier 0 is opened and closed once more.
+// Graphs of the start-up window stay instrumented until tier 0 is opened and closed once more.
 TEST(OverheadController, GraphsAreWorthAnotherWindow) {
   OverheadController controller(ControllerOptions(), {Requirements{}}, 0);
   ASSERT_EQ(controller.decide(1).tier, 0);
@@ -520,7 +521,7 @@ TEST(OverheadController, GraphsAreWorthAnotherWindow) {
     if (decision.tier == 0 && closed) ++again;
     if (decision.cycle) {
       EXPECT_EQ(decision.tier, OverheadController::kNone);
-      EXPECT_EQ(again, 0) << "at the head's end, not at some later window";
+      EXPECT_EQ(again, 0) << "at the start-up window's end, not at some later window";
       ++cycles;
     }
     if (decision.tier != 0 && !closed) controller.closed(0, now), closed = true;
@@ -553,7 +554,7 @@ TEST(OverheadController, WhatRecordsCostMakesWindowsShorterNotRarer) {
       controller.recorded(0, nodes);
       now = next;
     }
-    EXPECT_LT(controller.totals().spent_ns, 0.04 * 8e9);  // the head among it
+    EXPECT_LT(controller.totals().spent_ns, 0.04 * 8e9);  // the start-up window among it
     return controller.totals().windows;
   };
   EXPECT_GT(windows(true), 2 * windows(false));

@@ -28,14 +28,14 @@ struct ProcessSampler {
   std::string left_out;  // "" or why this process records nothing
   std::string path;      // where to keep what capture costs; "" = nowhere
   std::string identity;  // of the record
-  bool governed = true;  // cost goes with the budget
-  // Windows after the head: PURLIN_WINDOWS on, off; auto, or not set: where earlier runs were too
-  // much for the budget as a whole and had room for windows, as the record tells.
+  bool governed = true;  // the overhead controller keeps capture within the budget
+  // PURLIN_WINDOWS: whether windows follow the start-up window. "on", "off"; "auto" or not set:
+  // where earlier runs were beyond the budget as a whole but had room for windows.
   bool windows = false;
-  // memcpy and memset are recorded all along or not at all (cuda/activity.h). PURLIN_COPIES
-  // on, off; auto: not with windows, and with PURLIN_SAMPLE=auto not where the program's
-  // last run was launch-bound (CostRecord::ended); not set: then only where there was one and it
-  // was not. Else they are.
+  // PURLIN_COPIES: whether memcpy and memset are recorded, from the start to the end
+  // (activity/tier.h). "on", "off". Otherwise not with windows. Where the record of earlier runs
+  // decides, not if the last run was launch-bound (CostRecord::ended); without a record only for
+  // "auto".
   bool copies = true, copies_asked_for = false;
   std::vector<Note> notes;
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// WorkRates: how many launches and nodes of graphs a program begins in a second while it is at
-// work: what a launch finds on the average, each 20 ms counting by what began in it. A head of half
-// a second comes after seconds of starting; over all of that time the rate would be a fraction of
-// what it is. Records may come in any order, as late as they like, from several threads.
+// WorkRates: how many launches and nodes of graphs a program begins in a second while it works.
+// Time is cut into slots of 20 ms, and each slot counts by what began in it. So idle seconds do not
+// lower the rate: a start-up window of half a second may follow seconds without work. Records may
+// come in any order, any time later, from several threads.
 //
-// Only of time that is recorded without a break. Of the last 512 such 20 ms in which something
-// began. Thread-safety: none. Pure arithmetic.
+// Only time that is recorded without a break counts, and of it the last 512 slots in which
+// something began. Owned by the ActivityAggregator. Thread-safety: none. Pure arithmetic.
 #pragma once
 
 #include <cstddef>

@@ -28,7 +28,8 @@ constexpr std::int64_t kControlNs = 500'000'000;  // how long `purlin capture` m
 // After a request another one may follow: for so long, so soon.
 constexpr std::int64_t kAfterRequestNs = 2'000'000'000, kControlSoonNs = 5'000'000;
 constexpr std::int64_t kFirstSealsNs = 10'000'000;
-// What the head costs is not to be taken for the whole run's cost where that is killed in it.
+// What the start-up window costs is not to be taken for the whole run's cost where that is killed
+// in it.
 constexpr std::int64_t kMinAgeNs = 10'000'000'000;
 
 thread_local bool own_thread = false;

@@ -47,7 +47,7 @@ struct SessionOptions {
   double budget = 0.01;       // PURLIN_BUDGET, of the program's time
   bool idle = false;          // PURLIN_IDLE=1: nothing is recorded until requested
   bool waits = false;         // PURLIN_WAITS=1: the host's waits as well as launches
-  bool windows = false;       // PURLIN_WINDOWS: after the head, within the budget; as drawn
+  bool windows = false;  // PURLIN_WINDOWS: after the start-up window, within the budget; as drawn
   // PURLIN_WINDOW="LENGTH_MS@CELL_MS": launches with their times for so long in each cell.
   std::int64_t full_window_ns = 0, full_cell_ns = 0;
 

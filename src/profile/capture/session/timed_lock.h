@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A lock that is waited for two seconds at most. What holds it may be waiting, inside CUPTI or the
-// driver, for the very thread that wants it: then going on without it is better than a hang.
+// Waits at most two seconds for a lock. The thread that holds it may itself wait, inside CUPTI or
+// the driver, for the thread that calls. Without the limit both would wait forever. The caller goes
+// on without the lock. [MT].
 #pragma once
 
 #include <chrono>

@@ -5,6 +5,7 @@
 #include "profile/import/flow/autograd.h"
 #include "profile/import/flow/op_kinds.h"
 #include "profile/import/flow/roles.h"
+#include "profile/import/flow/storage_values.h"
 
 #include <algorithm>
 #include <string_view>
@@ -23,16 +24,11 @@ class Walk {
       : trace_(trace),
         roles_(find_roles(trace)),
         differentiated_(find_differentiated(trace)),
-        value_of_(trace.storages, kNoIndex),
         unit_of_(trace.nodes.size(), kNoIndex),
         next_in_thread_(next_in_thread(trace)),
         backward_(trace.nodes.size(), 0),
         accumulate_(trace.nodes.size(), 0),
-        bytes_(trace.storages, 0) {
-    for (const TensorUse& use : trace.uses)
-      bytes_[use.storage] =
-          std::max(bytes_[use.storage], use.offset * use.item_bytes + use.bytes());
-  }
+        held_(trace, out_) {}
 
   Units walk() {
     const auto count = static_cast<std::uint32_t>(trace_.nodes.size());
@@ -42,11 +38,11 @@ class Walk {
       switch (roles_[i]) {
         case Role::kAllocation:
           for (const TensorUse& output : trace_.outputs(node))
-            if (output.storage != 0) begin(output, i);
+            if (output.storage != 0) held_.begin_memory(output, i);
           break;
         case Role::kAccumulate:
           for (const TensorUse& input : trace_.inputs(node))
-            if (input.storage != 0) out_.memories[current(input).memory].gradient = true;
+            if (input.storage != 0) out_.memories[held_.current(input).memory].gradient = true;
           break;
         case Role::kUnit:
           add_unit(i);
@@ -71,68 +67,6 @@ class Walk {
     accumulate_[index] = name == kAccumulateNode || accumulate_[node.parent] != 0 ? 1 : 0;
   }
 
-  // The value that a storage holds now.
-  Value& current(const TensorUse& use) {
-    std::uint32_t& at = value_of_[use.storage];
-    if (at == kNoIndex) {
-      at = static_cast<std::uint32_t>(out_.values.size());
-      Value value;
-      value.memory = static_cast<std::uint32_t>(out_.memories.size());
-      value.storage = use.storage;
-      out_.memories.push_back({0, false, false, false, use.host, bytes_[use.storage]});
-      out_.values.push_back(value);
-    }
-    return out_.values[at];
-  }
-
-  // New memory at the address.
-  Value& begin(const TensorUse& use, std::uint32_t node) {
-    std::uint32_t& at = value_of_[use.storage];
-    if (at != kNoIndex) out_.memories[out_.values[at].memory].ended = true;
-    at = static_cast<std::uint32_t>(out_.values.size());
-    Value value;
-    value.memory = static_cast<std::uint32_t>(out_.memories.size());
-    value.storage = use.storage;
-    value.unset = true;
-    out_.memories.push_back(
-        {node, true, false, false, use.host, use.offset * use.item_bytes + use.bytes()});
-    out_.values.push_back(value);
-    return out_.values[at];
-  }
-
-  void read(const TensorUse& use, bool rest = false) {
-    const Value& value = current(use);
-    if (value.unset && rest) return;
-    if (value.unset && !use.host) out_.hidden = true;
-    out_.reads.push_back(
-        {value_of_[use.storage], static_cast<std::uint32_t>(&use - trace_.uses.data()), rest});
-  }
-
-  void write(const TensorUse& use, std::uint32_t unit) {
-    Value value = current(use);
-    const std::uint32_t before = value_of_[use.storage];
-    value.whole = covers(use);
-    value.bytes = value.whole ? use.bytes() : std::max(use.bytes(), value.bytes);
-    value.before = kNoIndex;
-    if (!value.unset) {
-      value.before = before;
-      out_.values[before].changed = true;
-    }
-    value.last = use.last;
-    value.unset = value.changed = false;
-    value.writer = unit;
-    value.output = static_cast<std::uint32_t>(out_.writes.size()) - out_.units[unit].first_write;
-    out_.units[unit].device = out_.units[unit].device || !use.host;
-    value_of_[use.storage] = static_cast<std::uint32_t>(out_.values.size());
-    out_.writes.push_back(value_of_[use.storage]);
-    out_.values.push_back(value);
-  }
-
-  // Whether a write there leaves nothing of the value before.
-  bool covers(const TensorUse& use) {
-    return use.bytes() >= out_.memories[current(use).memory].bytes;
-  }
-
   void add_reader(std::uint32_t index) {
     Unit unit;
     unit.node = index;
@@ -140,7 +74,7 @@ class Walk {
     unit.first_write = static_cast<std::uint32_t>(out_.writes.size());
     unit.unknown = unit.random = true;
     for (const TensorUse& input : trace_.inputs(trace_.nodes[index]))
-      if (input.storage != 0 && !current(input).unset) read(input);
+      if (input.storage != 0 && !held_.current(input).unset) held_.read(input);
     unit.reads = static_cast<std::uint32_t>(out_.reads.size()) - unit.first_read;
     out_.units.push_back(unit);
   }
@@ -175,20 +109,20 @@ class Walk {
       if (writes) {
         written.push_back(&input);
         to_host = to_host || input.host;
-        if (current(input).unset) continue;
-        if (!covers(input)) read(input, true);
+        if (held_.current(input).unset) continue;
+        if (!held_.covers(input)) held_.read(input, true);
         if (overwrites(node, name, input)) continue;
       }
-      read(input);
+      held_.read(input);
     }
     read_inside(index, self);
-    for (const TensorUse* use : written) write(*use, self);
+    for (const TensorUse* use : written) held_.write(*use, self);
     const Storages given(inputs);
     for (const TensorUse& output : trace_.outputs(node)) {
       if (output.storage == 0 || given.has(output)) continue;
-      if (!was_written(output, self)) {
-        begin(output, index);
-        write(output, self);
+      if (!held_.was_written(output, self)) {
+        held_.begin_memory(output, index);
+        held_.write(output, self);
       }
       to_host = to_host || output.host;
     }
@@ -214,11 +148,6 @@ class Walk {
     return schema.is_result(input.argument) || (input.argument == 0 && only_overwrites(name));
   }
 
-  bool was_written(const TensorUse& use, std::uint32_t unit) {
-    const std::uint32_t at = value_of_[use.storage];
-    return at != kNoIndex && out_.values[at].writer == unit;
-  }
-
   // What the ops inside a unit read and write of memory from outside it.
   void read_inside(std::uint32_t index, std::uint32_t self) {
     std::unordered_set<std::uint32_t> known;
@@ -232,8 +161,8 @@ class Walk {
       if (node.is_op() && !is_view(node)) {
         for (const TensorUse& input : inputs) {
           if (input.storage == 0 || known.contains(input.storage)) continue;
-          if (!current(input).unset) read(input);
-          if (trace_.schemas[node.schema].writes(input.argument)) write(input, self);
+          if (!held_.current(input).unset) held_.read(input);
+          if (trace_.schemas[node.schema].writes(input.argument)) held_.write(input, self);
         }
       }
       const Storages given(inputs);
@@ -271,12 +200,11 @@ class Walk {
   const ExecutionTrace& trace_;
   std::vector<Role> roles_;
   std::vector<std::uint32_t> differentiated_;  // by node
-  std::vector<std::uint32_t> value_of_;        // by storage
   std::vector<std::uint32_t> unit_of_;         // by node inside one
   std::vector<std::uint32_t> next_in_thread_;  // by node
   std::vector<char> backward_, accumulate_;
-  std::vector<double> bytes_;  // by storage: of all tensors seen there
   Units out_;
+  StorageValues held_;
 };
 
 }  // namespace

@@ -4,12 +4,12 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "model/problem/problem.h"
-#include "profile/import/hlo/amounts.h"
+#include "profile/import/hlo/fused.h"
+#include "profile/import/hlo/problems.h"
 
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <optional>
 
@@ -17,23 +17,8 @@ namespace purlin::profile::hlo {
 namespace {
 
 constexpr std::size_t kMaxOrder = 400'000, kMaxOp = 300, kStepsEach = 64;
-constexpr std::size_t kMaxType = 1024, kMaxTyped = 64, kMaxBranches = 256;
+constexpr std::size_t kMaxBranches = 256;
 constexpr int kMaxDepth = 16;
-std::string_view first_dtype(std::string_view type) {
-  const std::vector<ArrayType> types = types_of(type);
-  return types.empty() ? std::string_view() : types.front().dtype;
-}
-
-// An instruction with the types of its operands, as problem_of_hlo reads it.
-std::string with_types(std::string_view result, std::string_view opcode,
-                       const std::vector<std::string_view>& operands, std::string_view attributes) {
-  std::string out = fmt::format("%x = {} {}(", result.substr(0, kMaxType), opcode);
-  for (std::size_t i = 0; i < std::min(operands.size(), kMaxTyped); ++i)
-    out += fmt::format("{}{} %o", i == 0 ? "" : ", ", operands[i].substr(0, kMaxType));
-  return out + ")" + std::string(attributes);
-}
-
-bool whole_number(double value) { return value >= 0 && value < kMostElements; }
 
 // Layers of one model have one name: "h_11" is "h".
 std::string without_numbers(std::string_view op) {
@@ -122,16 +107,6 @@ class Planner {
     if (known->second != kUnresolved) out_.order.push_back(known->second);
   }
 
-  static std::vector<std::string_view> operand_types(const Computation& computation,
-                                                     const Instruction& each) {
-    std::vector<std::string_view> out;
-    for (const std::uint32_t operand : each.operands)
-      out.push_back(operand < computation.instructions.size()
-                        ? computation.instructions[operand].type
-                        : std::string_view());
-    return out;
-  }
-
   // The op is that of the last instruction merged into a product: a transposition, a scaling.
   static void describe(Launch& launch, const Instruction& each) {
     std::string op = without_numbers(op_name(each).substr(0, kMaxOp));
@@ -143,20 +118,6 @@ class Planner {
       op = op.substr(0, op.rfind('/') + 1) + std::string(usual);
     launch.op = std::move(op);
     launch.instruction = each.name;
-  }
-
-  static void take(Launch& launch, const Problem& problem) {
-    launch.op_class = problem.op_class;
-    launch.shape = to_text(problem.dimensions);
-    launch.dtype = problem.dimensions.empty() ? "" : problem.dtype;
-    const auto at = [&](const char* name) {
-      return std::max(1.0, static_cast<double>(problem[name]));
-    };
-    if (problem.dimensions.empty()) return;
-    if (problem.op_class == "gemm") launch.flops = 2 * at("B") * at("M") * at("N") * at("K");
-    if (problem.op_class == "conv")
-      launch.flops = 2 * at("N") * at("K") * at("Z") * at("P") * at("Q") * at("C") / at("groups") *
-                     at("T") * at("R") * at("S");
   }
 
   // What made a value, behind parts of tuples and other views of it.
@@ -176,7 +137,7 @@ class Planner {
     std::string text =
         fmt::format("{} {} {} {} {}", fused, each.type.substr(0, kMaxType), each.opcode,
                     attribute(each, "kind"), attribute(each, "custom_call_target"));
-    for (std::size_t i = 0; i < std::min(operands.size(), kMaxTyped); ++i)
+    for (std::size_t i = 0; i < std::min(operands.size(), kMostOperands); ++i)
       (text += ' ') += operands[i].substr(0, kMaxType);
     return hash64(text);
   }
@@ -210,7 +171,7 @@ class Planner {
     }
     Problem problem = problem_of_hlo(with_types(result, each.opcode, operands, attributes));
     if (gradient && !problem.dimensions.empty()) problem.dimensions.push_back({"gradients", 1});
-    take(out, problem);
+    take_problem(problem, out);
     return out;
   }
 
@@ -218,7 +179,7 @@ class Planner {
     const Computation* fused = module_.find(attribute(each, "calls"));
     if (fused == nullptr || fused->root >= fused->instructions.size()) return std::nullopt;
     const auto [known, added] = fused_.try_emplace(fused);
-    if (added) read_fused(known->second, *fused);
+    if (added) known->second = launch_of_fused(*fused);
     Launch out = known->second;
     out.signature = signature_of(each, operand_types(computation, each), out.signature);
     const bool own = attribute(each, "kind") != "kCustom" ||
@@ -226,77 +187,6 @@ class Planner {
     if (own) out.kernel = kernel_name(each.name);
     if (attribute(each, "kind") != "kLoop") out.elements = 0;
     return out;
-  }
-
-  // All that does not depend on the fusion around it.
-  static void read_fused(Launch& out, const Computation& fused) {
-    const Instruction* heavy = nullptr;
-    int products = 0;
-    bool unknown = false;
-    std::string text;
-    Amount read;
-    double largest = 0;
-    std::string_view dtype = first_dtype(fused.instructions[fused.root].type);
-    const std::vector<Amount> wholes = amounts_of(fused);
-    const std::vector<Amount> reads = reads_of(fused, wholes);
-    const Amount written = written_by(fused, wholes);
-    out.op_class = "elementwise";
-    out.elements = written.elements;
-    for (std::size_t i = 0; i < fused.instructions.size(); ++i) {
-      const Instruction& part = fused.instructions[i];
-      ((text += '\n') += part.opcode) += part.type;
-      if (part.opcode == "parameter") {
-        read.add(reads[i]);
-        if (reads[i].bytes > largest) largest = reads[i].bytes, dtype = first_dtype(part.type);
-      }
-      if (part.opcode == "dot" || part.opcode == "convolution") heavy = &part, ++products;
-      // The rows that a scatter writes, and what a nested computation does.
-      for (const std::string_view opcode :
-           {"scatter", "fusion", "sort", "custom-call", "call", "while", "reduce-window"})
-        unknown = unknown || part.opcode == opcode;
-      if (part.opcode == "reduce") out.op_class = "reduction";
-    }
-    if (heavy != nullptr) out.op_class = heavy->opcode == "dot" ? "gemm" : "conv";
-    out.signature = hash64(text);
-    if (unknown || products > 1) return;
-    if (heavy == nullptr) {
-      rows(out, read, written);
-      if (!out.shape.empty()) out.dtype = std::string(dtype);
-    } else {
-      product(out, fused, *heavy, read, written);
-    }
-  }
-
-  static void product(Launch& out, const Computation& fused, const Instruction& heavy,
-                      const Amount& read, const Amount& written) {
-    Problem problem = problem_of_hlo(
-        with_types(heavy.type, heavy.opcode, operand_types(fused, heavy), heavy.attributes));
-    if (problem.dimensions.empty()) return;
-    auto& list = problem.dimensions;
-    list.erase(std::remove_if(list.begin(), list.end(),
-                              [](const Dimension& each) {
-                                return each.name == "read" || each.name == "write";
-                              }),
-               list.end());
-    if (read.bytes > 0 && whole_number(read.bytes) && whole_number(written.bytes)) {
-      list.push_back({"read", std::llround(read.bytes)});
-      list.push_back({"write", std::llround(written.bytes)});
-    }
-    take(out, problem);
-  }
-
-  // Work by element or row: what it reads and writes decides.
-  static void rows(Launch& out, const Amount& read, const Amount& written) {
-    const double most =
-        out.op_class == "reduction" ? std::max(read.elements, written.elements) : written.elements;
-    if (!(most >= 1) || !whole_number(most) || !whole_number(read.bytes) ||
-        !whole_number(written.bytes) || written.bytes <= 0)
-      return;
-    out.bytes = read.bytes + written.bytes;
-    out.shape = to_text(std::vector<Dimension>{{"n", std::llround(most)},
-                                               {"out", std::llround(written.elements)},
-                                               {"read", std::llround(read.bytes)},
-                                               {"write", std::llround(written.bytes)}});
   }
 
   const Module& module_;

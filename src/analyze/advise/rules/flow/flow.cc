@@ -3,8 +3,11 @@
 // read, results that an earlier op or each earlier step had already. Where it was recorded, no rule
 // guesses these from sizes (Walk::known).
 #include "analyze/advise/rules/flow/autograd.h"
+#include "analyze/advise/rules/flow/evidence.h"
+#include "analyze/advise/rules/flow/kept.h"
 #include "analyze/advise/rules/flow/launches.h"
 #include "analyze/advise/rules/flow/part.h"
+#include "analyze/advise/rules/flow/place.h"
 #include "analyze/advise/rules/op_facts.h"
 #include "analyze/advise/rules/playbook.h"
 #include "analyze/advise/rules/pricing.h"
@@ -52,61 +55,9 @@ constexpr RemedyCase kBeforeLoop = {
 constexpr Interval3 kAllGoes = {0.9, 1, 1};
 constexpr Interval3 kItsHost = {0.1, 0, 0};  // of the host's time in the ops
 constexpr double kLeastOfFlow = 0.01;        // smaller ones stay with the other rules
-constexpr std::size_t kMostOpNames = 4, kMostPlaces = 3;
 // Of an op's time that is left, where a part is computed: more is no change; of less, other rules
 // have nothing to gain.
 constexpr double kMostLeftOver = 0.97, kLittleLeft = 0.5;
-
-// How a result is kept, by an op that makes it or is around it.
-struct Kept {
-  std::string_view ops;  // separated by '|'
-  std::string_view how;
-  bool in_step = true;  // also where only the step has it more than once
-};
-constexpr Kept kKept[] = {
-    {"aten::_weight_norm|aten::_weight_norm_interface|aten::norm_except_dim",
-     "PyTorch: torch.nn.utils.parametrize.remove_parametrizations(layer, \"weight\"), or "
-     "torch.nn.utils.remove_weight_norm(layer), once before inference",
-     false},
-    {"aten::_to_copy|aten::to",
-     "PyTorch: keep the weights in the type of the products, model.to(torch.bfloat16) once, "
-     "instead of autocast or a cast for each use"},
-    {"aten::contiguous|aten::clone",
-     "PyTorch: store the tensor in the layout that is read: .t().contiguous() once, as a parameter "
-     "or buffer",
-     false},
-    {"aten::cos|aten::sin|aten::arange|aten::linspace|aten::triu|aten::tril|aten::eye|"
-     "aten::one_hot|aten::full|aten::ones|aten::zeros|aten::fill_|aten::zero_",
-     "PyTorch: self.register_buffer(name, table, persistent=False) for tables, masks and "
-     "constants"},
-    {"aten::mm|aten::addmm|aten::bmm|aten::matmul|aten::addmm_",
-     "a product of weights alone: merge it once, as merge_and_unload of PEFT does for adapters",
-     false},
-    {"aten::round|aten::clamp|aten::quantize_per_tensor|aten::quantize_per_channel|"
-     "aten::fake_quantize_per_tensor_affine|aten::dequantize",
-     "quantise or expand the weights once, and keep the result"},
-    {"aten::embedding|aten::index_select|aten::index|aten::gather",
-     "look the same rows up once, and keep them"},
-};
-
-struct Named {
-  double count = 0, ns = 0;
-};
-// "8 aten::mm, 4 aten::add, 3 others", most time first.
-std::string in_words(const std::map<std::string_view, Named>& names, std::size_t most) {
-  std::vector<std::pair<std::string_view, Named>> all(names.begin(), names.end());
-  std::stable_sort(all.begin(), all.end(),
-                   [](const auto& a, const auto& b) { return a.second.ns > b.second.ns; });
-  std::vector<std::string> out;
-  double others = 0;
-  for (const auto& [name, named] : all)
-    if (out.size() < most)
-      out.push_back(fmt::format("{:.0f} {}", named.count, clean(name)));
-    else
-      others += named.count;
-  if (others > 0) out.push_back(fmt::format("{:.0f} others", others));
-  return join(out, ", ");
-}
 
 class Flow {
  public:
@@ -136,7 +87,7 @@ class Flow {
   }
 
  private:
-  using Works = std::vector<const FlowWork*>;
+  using Works = FlowWorks;
 
   // Where memory is read that no op wrote, the data flow has no facts of reading.
   bool knows_readers() const {
@@ -162,7 +113,7 @@ class Flow {
     if (!launches) return;
     switch (work.fact->kind) {
       case FlowKind::kUnread:
-        (is_gradient(work) ? gradients_ : unread_).push_back(&work);
+        (in_backward_pass(timeline_, work.ops.front()) ? gradients_ : unread_).push_back(&work);
         break;
       case FlowKind::kUnchanged:
         unchanged_.push_back(&work);
@@ -186,49 +137,6 @@ class Flow {
     advice_.notes.emplace_back(
         "nothing reads some gradients, but no op updates weights: record steps with the optimizer");
   }
-  template <class Look>
-  void around(std::uint32_t op, const Look& look) const {
-    int seen = 0;
-    for (; op < timeline_.ops.size() && ++seen < kMostOpsAround; op = timeline_.ops[op].parent)
-      look(name_in(timeline_, timeline_.ops[op].name));
-  }
-  bool is_gradient(const FlowWork& work) const {
-    bool out = false;
-    around(work.ops.front(),
-           [&](std::string_view name) { out = out || starts_with(name, "autograd::engine"); });
-    return out;
-  }
-
-  // Where the program runs an op: the node of the backward pass, its own range, or the outermost
-  // op.
-  std::string place_of(std::uint32_t number) const {
-    std::string_view node, outermost;
-    around(number, [&](std::string_view name) {
-      outermost = name;
-      if (starts_with(name, kBackwardNode)) node = name.substr(kBackwardNode.size());
-    });
-    if (!node.empty()) return std::string(node);
-    const Op& op = timeline_.ops[number];
-    if (const std::string_view range = range_of(op); !range.empty()) return std::string(range);
-    return std::string(outermost);
-  }
-  // The shortest range of the program around an op.
-  std::string_view range_of(const Op& op) const {
-    constexpr std::ptrdiff_t kMostLooks = 256;
-    auto at =
-        std::partition_point(timeline_.ranges.begin(), timeline_.ranges.end(),
-                             [&](const Range& range) { return range.start_ns <= op.start_ns; });
-    const Range* out = nullptr;
-    for (std::ptrdiff_t looks = 0; at != timeline_.ranges.begin() && looks < kMostLooks; ++looks) {
-      const Range& range = *--at;
-      if (range.kind != RangeKind::kUser || range.process != op.process ||
-          range.thread != op.thread || end_of(range) < end_of(op))
-        continue;
-      if (out == nullptr || range.duration_ns < out->duration_ns) out = &range;
-    }
-    return out != nullptr ? name_in(timeline_, out->name) : std::string_view();
-  }
-
   Launches launches_of(const Works& works) const {
     Launches out;
     for (const FlowWork* work : works) {
@@ -250,22 +158,19 @@ class Flow {
         out.when.push_back(interval);
     return out;
   }
-  std::uint32_t node_around(std::uint32_t activity) const {
+  std::uint32_t node_of(std::uint32_t activity) const {
     const std::uint32_t call = walk_.at(activity).call;
-    std::uint32_t op = call < timeline_.calls.size() ? timeline_.calls[call].op : kNone;
-    int seen = 0;
-    for (; op < timeline_.ops.size() && ++seen < kMostOpsAround; op = timeline_.ops[op].parent)
-      if (starts_with(name_in(timeline_, timeline_.ops[op].name), kBackwardNode)) return op;
-    return kNone;
+    return backward_node_of(timeline_,
+                            call < timeline_.calls.size() ? timeline_.calls[call].op : kNone);
   }
   std::set<std::uint32_t> nodes_of(const Launches& launches) const {
     std::set<std::uint32_t> out;
     for (const std::uint32_t one : launches)
-      if (const std::uint32_t node = node_around(one); node != kNone) out.insert(node);
+      if (const std::uint32_t node = node_of(one); node != kNone) out.insert(node);
     if (out.empty()) return out;
     const std::set<std::uint32_t> gone(launches.begin(), launches.end());
     for (std::uint32_t i = 0; i < timeline_.activities.size(); ++i)
-      if (!gone.contains(i)) out.erase(node_around(i));
+      if (!gone.contains(i)) out.erase(node_of(i));
     return out;
   }
   void name_all(const Launches& launches, Intervention& out) const {
@@ -279,66 +184,6 @@ class Flow {
     for (const auto& [ns, row] : heaviest)
       name_kernel(facts_.rows.kernels[facts_.row_of[row]], out);
   }
-  void show(const char* what, const Works& works, const Launches& launches,
-            Intervention& out) const {
-    std::map<std::string_view, Named> ops;
-    std::map<std::string, Named> places;
-    std::size_t steps = 0;
-    for (const FlowWork* work : works) {
-      const double ns = time_of(*work);
-      ops[work->fact->op].count += 1;
-      ops[work->fact->op].ns += ns;
-      Named& at = places[place_of(work->ops.front())];
-      at.count += 1;
-      at.ns += ns;
-      steps = std::max(steps, work->ops.size());
-    }
-    out.evidence.push_back(
-        {what,
-         fmt::format(
-             "{}, {}{}, {}", counted(works.size(), "op"),
-             counted(in_one_unit(facts_, static_cast<double>(launches.size())), "launch"),
-             a_unit(facts_),
-             of_total(in_one_unit(facts_, walk_.duration(launches)), facts_.unit.baseline_ns.mid)),
-         "data flow and timeline"});
-    out.evidence.push_back({"these ops", in_words(ops, kMostOpNames), "data flow"});
-    std::map<std::string_view, Named> where(places.begin(), places.end());
-    if (where.size() > 1 || where.begin()->first != ops.begin()->first)
-      out.evidence.push_back({"where they run", in_words(where, kMostPlaces), "timeline"});
-    show_longest(works, out);
-    if (steps < found_.steps)
-      out.evidence.push_back({"steps that have the recorded ops",
-                              fmt::format("{} of {}", steps, found_.steps), "timeline"});
-  }
-
-  double time_of(const FlowWork& work) const { return walk_.duration(work.all()); }
-  // For the reader to find it: its place in the step, and its heaviest kernel.
-  void show_longest(const Works& works, Intervention& out) const {
-    const FlowWork& longest = **std::max_element(
-        works.begin(), works.end(),
-        [&](const FlowWork* a, const FlowWork* b) { return time_of(*a) < time_of(*b); });
-    const FlowFact& fact = *longest.fact;
-    const Launches all = longest.all();
-    const std::uint32_t launch = *std::max_element(
-        all.begin(), all.end(),
-        [&](std::uint32_t a, std::uint32_t b) { return walk_.duration(a) < walk_.duration(b); });
-    std::string text =
-        fmt::format("number {} of {} {} of a step", fact.ordinal + 1, fact.count, clean(fact.op));
-    if (walk_.at(launch).kind == ActivityKind::kKernel)
-      text += ": " + problem_text(walk_.stat(launch));
-    out.evidence.push_back({works.size() > 1 ? "the longest one" : "it", text, "data flow"});
-    if (longest.earlier != kNone)
-      out.evidence.push_back(
-          {"its result was made before",
-           fmt::format("by number {}, in {}", fact.earlier + 1, clean(place_of(longest.earlier))),
-           "data flow"});
-    if (fact.kind == FlowKind::kPartlyRead)
-      out.evidence.push_back({"elements of its result that are read",
-                              percent(fact.read_share) +
-                                  (fact.reader.empty() ? "" : ", most by " + clean(fact.reader)),
-                              "data flow"});
-  }
-
   void remove(const Works& works, const Launches& launches, Intervention& out) {
     remove_launches(walk_, launches, kAllGoes, out);
     out.change.edits.emplace_back(host_of(works, launches));
@@ -359,36 +204,13 @@ class Flow {
     const Launches launches = launches_of(works);
     if (works.empty() || !is_worth(works, launches)) return;
     remove(works, launches, out);
-    show(what, works, launches, out);
+    show_work(walk_, found_, what, works, launches, out);
     out.assumptions.push_back(
         fmt::format("other steps read no more than the {} recorded ones", flow_.steps));
     out.confidence = confidence;
     advice_.interventions.push_back(std::move(out));
   }
 
-  // Ways to keep the results, those of most time first.
-  void add_ways(const Works& works, bool in_step, Intervention& out) const {
-    std::map<std::string_view, double> ways;
-    for (const FlowWork* work : works) {
-      std::set<std::string_view> names;
-      around(work->ops.front(), [&](std::string_view name) { names.insert(name); });
-      for (const Kept& kept : kKept) {
-        const auto ops = split(kept.ops, '|');
-        if (in_step && !kept.in_step) continue;
-        if (std::none_of(ops.begin(), ops.end(),
-                         [&](const std::string& op) { return names.contains(op); }))
-          continue;
-        ways[kept.how] += time_of(*work);
-        break;
-      }
-    }
-    std::vector<std::pair<double, std::string_view>> sorted;
-    for (const auto& [how, ns] : ways) sorted.emplace_back(-ns, how);
-    std::sort(sorted.begin(), sorted.end());
-    std::size_t at = 0;
-    for (const auto& [ns, how] : sorted)
-      out.how.insert(out.how.begin() + static_cast<std::ptrdiff_t>(at++), std::string(how));
-  }
   double written(const Works& works) const {
     double bytes = 0;
     for (const FlowWork* work : works)
@@ -406,9 +228,10 @@ class Flow {
     out.how = split(words.how, '|');
     out.guard = words.guard;
     remove(works, launches, out);
-    show(what, works, launches, out);
+    show_work(walk_, found_, what, works, launches, out);
     const bool each_step = &words == &kBeforeLoop;
-    add_ways(works, !each_step, out);
+    const std::vector<std::string> ways = ways_to_keep(walk_, works, !each_step);
+    out.how.insert(out.how.begin(), ways.begin(), ways.end());
     if (each_step) {
       out.freed_bytes = -written(works);
       if (out.freed_bytes < 0)
@@ -449,7 +272,7 @@ class Flow {
     const Launches launches = launches_of(works);
     if (works.empty() || !is_worth({}, launches)) return;
     name_all(launches, out);
-    show("results of a step that are read in part", works, launches, out);
+    show_work(walk_, found_, "results of a step that are read in part", works, launches, out);
     out.assumptions.push_back(
         fmt::format("other steps read no more than the {} recorded ones", flow_.steps));
     out.confidence = sure_of(part);

@@ -217,6 +217,8 @@ Launches FlowWork::all() const {
   return out;
 }
 
+double time_of(const Walk& walk, const FlowWork& work) { return walk.duration(work.all()); }
+
 FlowFound find_flow(const Walk& walk) { return Finder(walk).run(); }
 
 }  // namespace purlin::analyze

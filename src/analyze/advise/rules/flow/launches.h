@@ -21,6 +21,8 @@ struct FlowWork {
   std::vector<Launches> groups;    // of each of these; launches that no rule has taken
   Launches all() const;
 };
+using FlowWorks = std::vector<const FlowWork*>;
+double time_of(const Walk& walk, const FlowWork& work);  // ns, of all its launches
 
 struct FlowFound {
   std::vector<FlowWork> work;  // of the facts whose ops are in the timeline

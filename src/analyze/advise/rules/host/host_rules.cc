@@ -2,6 +2,7 @@
 // What the timeline shows: the device waits for input, for launches, for the host that waits for
 // it, for copies, for communication.
 #include "analyze/advise/rules/host/host_view.h"
+#include "analyze/advise/rules/rules.h"
 
 namespace purlin::analyze {
 

@@ -5,7 +5,7 @@
 // the view.
 #pragma once
 
-#include "analyze/advise/rules.h"
+#include "analyze/advise/facts.h"
 #include "model/profile/copy_kind.h"
 
 #include <cstdint>

@@ -164,7 +164,7 @@ TEST_F(ActivityAggregatorTest, NodesThatGoOnBeingRecordedAfterAWindowKeepTheirOw
   const std::int64_t inside = wall_ns();
   deliver({record("a", inside, 100, 1)});
   aggregator_.end_window();
-  // Graphs that were made in the head are recorded until CUPTI is asked again.
+  // Graphs that were made in the start-up window are recorded until CUPTI is asked again.
   deliver({record("a", wall_ns(), 90, 1), record("a", wall_ns(), 130, 1)});
   EXPECT_EQ(recorded(), (Recorded{{"a", {3, 320}}}));
 }
