@@ -61,7 +61,7 @@ void add_margin(const Unit& unit, Intervention& one) {
 }
 
 // Whether the report names a cause of idle time that only calls of the host show.
-bool knows_causes(const TimelineStat& timeline) {
+bool knows_causes(const TimelineAnalysis& timeline) {
   return std::any_of(
       timeline.devices.begin(), timeline.devices.end(), [](const DeviceTime& device) {
         return std::any_of(
