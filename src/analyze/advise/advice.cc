@@ -60,15 +60,14 @@ void add_margin(const Unit& unit, Intervention& one) {
   widen(margin, unit.baseline_ns.mid, one.saved_share, one.saved_ns);
 }
 
-// Whether the report names a cause of idle time that only calls of the host show.
+// Whether the report names a cause of idle time that calls of the host show.
 bool knows_causes(const TimelineAnalysis& timeline) {
-  return std::any_of(
-      timeline.devices.begin(), timeline.devices.end(), [](const DeviceTime& device) {
-        return std::any_of(
-            device.idle_ns.begin(),
-            device.idle_ns.begin() + static_cast<std::ptrdiff_t>(IdleCause::kKernelToKernel),
-            [](std::int64_t ns) { return ns > 0; });
-      });
+  const auto causes = [](const DeviceTime& device) {
+    return std::any_of(device.idle_ns.begin(),
+                       device.idle_ns.begin() + static_cast<std::ptrdiff_t>(IdleCause::kProfiler),
+                       [](std::int64_t ns) { return ns > 0; });
+  };
+  return std::any_of(timeline.devices.begin(), timeline.devices.end(), causes);
 }
 
 void add_notes(const Facts& facts, Advice& advice) {
@@ -88,7 +87,7 @@ void add_notes(const Facts& facts, Advice& advice) {
                     100 * (1 - advice.judged_share)));
   if (!facts.timeline->devices.empty() && !facts.exposure.known)
     advice.notes.emplace_back(
-        knows_causes(*facts.timeline)
+        !facts.profile->timeline.calls.empty() || knows_causes(*facts.timeline)
             ? "of the host's calls only launches, waits and memcpys were recorded: what faster "
               "kernels save assumes that kernels, not the host, set the pace"
             : "the host's calls were not recorded: the causes of idle time are not known, and what "

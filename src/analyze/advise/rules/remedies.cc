@@ -27,6 +27,8 @@ constexpr Remedy kRemedies[] = {
     {"cuda_graphs", "Launch the repeated sequence as a CUDA graph", kOverhead, kParallelism, "host",
      "days", "medium", kCuda, "framework",
      "PyTorch: torch.compile(mode=\"reduce-overhead\"), or torch.cuda.graph around the step|"
+     "JAX: one jax.jit around the step; XLA_FLAGS=--xla_gpu_enable_command_buffer names the kinds "
+     "of kernels and loops that XLA puts into CUDA graphs|"
      "CUDA: cudaStreamBeginCapture … cudaGraphInstantiate, then cudaGraphLaunch each round; keep "
      "inputs at fixed addresses and copy into them; no allocation, no wait and no copy to the host "
      "inside|"
@@ -37,6 +39,7 @@ constexpr Remedy kRemedies[] = {
      "low", kAny, "framework",
      "PyTorch: torch.compile, foreach or fused optimizers, fewer and larger ops, a larger batch|"
      "PyTorch: move Python work, logging and .item() out of the step|"
+     "JAX: several steps in one call, by jax.lax.scan or jax.lax.fori_loop|"
      "OpenCL: set arguments once, not before each launch; enqueue ahead and flush once|"
      "launch from one thread ahead of the device; fewer and larger launches",
      ""},

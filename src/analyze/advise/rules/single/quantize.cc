@@ -38,6 +38,16 @@ constexpr double kMostRows = 64, kMemoryUsed = 0.35, kComputeUsed = 0.5, kWeight
 // Of the time: 8-bit weights with a poor kernel, with a good one, at the ratio of the bytes.
 constexpr Interval3 kShorter = {0.85, 0.60, 0.5}, kFaster = {0.85, 0.62, 0.5};
 
+// The input becomes 8 bits in a pass of its own, or in the kernel that writes it.
+constexpr double kCastBytes = 3, kOwnCast = 0.5;
+
+// Of a product's time: reading its input in 16 bits and writing it in 8.
+double casting(const Facts& facts, const KernelStat& kernel, const Touch& touch) {
+  const double input = touch.batch * touch.m * touch.depth;
+  const double bandwidth = facts.bandwidth_of(kernel), ns = kernel.duration.mean_ns();
+  return bandwidth > 0 && ns > 0 ? kCastBytes * input / bandwidth * 1e9 / ns : 0;
+}
+
 void add_quantize(Walk& walk, Advice& advice) {
   const Facts& facts = walk.facts();
   Intervention vectors = from_remedy(kQuantize), products = from_remedy(kQuantize, kEightBits);
@@ -57,7 +67,12 @@ void add_quantize(Walk& walk, Advice& advice) {
                         kernel.roof.compute_share >= kComputeUsed;
     if (!waits && !faster) continue;
     Intervention& out = waits ? vectors : products;
-    const Interval3 factor = waits ? kShorter : kFaster;
+    Interval3 factor = waits ? kShorter : kFaster;
+    if (!waits) {
+      const double cast = casting(facts, kernel, touch);
+      factor = {factor.low + cast, factor.mid + kOwnCast * cast, factor.high};
+      if (factor.mid >= 1) continue;
+    }
     scale_row(facts, i, factor, out, factor.high);
     name_kernel(kernel, out);
     out.evidence.push_back(
@@ -71,8 +86,10 @@ void add_quantize(Walk& walk, Advice& advice) {
   for (Intervention* out : {&vectors, &products}) {
     if (out->evidence.empty()) continue;
     out->assumptions.emplace_back(
-        "8 bits for the weights; the high estimate is the ratio of bytes "
-        "or of peaks; converting the input is not counted");
+        out == &vectors
+            ? "8 bits for the weights; the high estimate is the ratio of bytes"
+            : "the input is converted in a pass of its own at worst, and by the kernel that writes "
+              "it at best; the high estimate is the ratio of the peaks");
     out->confidence = "C";
     (out == &vectors ? advice.interventions : advice.trades).push_back(std::move(*out));
   }
