@@ -30,7 +30,7 @@ constexpr Audience kAudiences[] = {
     {"OpenCL", of_opencl},
     {"Triton", [](const Platform& platform) { return !of_opencl(platform); }},
     {"OpenMP, OpenACC", [](const Platform& platform) { return !of_opencl(platform); }},
-    {"JAX", [](const Platform& platform) { return !of_opencl(platform); }},
+    {"JAX", [](const Platform& platform) { return platform.jax; }},
     {"GPU", [](const Platform& platform) { return !platform.cpu; }},
 };
 
@@ -64,6 +64,16 @@ bool uses_torch(const Profile& profile, const std::vector<KernelStat>& rows) {
          });
 }
 
+// Purlin read the texts of XLA's programs, or XLA made the kernels.
+bool uses_jax(const Profile& profile, const std::vector<KernelStat>& rows) {
+  const std::vector<CoverageNote>& notes = profile.coverage.notes;
+  return profile.source == "xla" ||
+         std::any_of(notes.begin(), notes.end(),
+                     [](const CoverageNote& note) { return note.cause == "jax_programs"; }) ||
+         std::any_of(rows.begin(), rows.end(),
+                     [](const KernelStat& row) { return row.name.family == "xla"; });
+}
+
 }  // namespace
 
 Platform platform_of(const Profile& profile, const std::vector<KernelStat>& rows) {
@@ -81,6 +91,7 @@ Platform platform_of(const Profile& profile, const std::vector<KernelStat>& rows
     out.api = Platform::Api::kHip;
   out.cpu = each([](const DeviceInfo& device) { return device.kind == "cpu"; });
   out.torch = uses_torch(profile, rows);
+  out.jax = uses_jax(profile, rows);
   for (const DeviceInfo& device : devices)
     if (const int arch = architecture_number(device.arch); arch > 0)
       out.arch = out.arch > 0 ? std::min(out.arch, arch) : arch;

@@ -22,6 +22,7 @@ struct Platform {
   Api api = Api::kCuda;
   bool cpu = false;    // every device is a processor: its memory is the host's
   bool torch = false;  // PyTorch's kernels, ops or trace were seen
+  bool jax = false;    // XLA's kernels or programs were seen
   int arch = 0;        // of the oldest CUDA device, 80 for sm_80; 0: not known
 };
 // `rows` are those of the profile.

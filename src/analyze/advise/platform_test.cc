@@ -59,6 +59,16 @@ TEST(Platform, IsReadFromDevicesProcessesAndNames) {
   row.op = "";
   row.name.family = "pytorch";
   EXPECT_TRUE(platform_of(profile, {row}).torch);
+  EXPECT_FALSE(platform_of(profile, {row}).jax);
+  row.name.family = "xla";
+  EXPECT_TRUE(platform_of(profile, {row}).jax);
+  EXPECT_FALSE(platform_of(profile, {}).jax);
+  CoverageNote note;
+  note.cause = "jax_programs";
+  profile.coverage.notes = {note};
+  EXPECT_TRUE(platform_of(profile, {}).jax);
+  EXPECT_TRUE(fits(platform_of(profile, {}), "JAX: jax.lax.scan"));
+  EXPECT_FALSE(fits(platform_of(Profile(), {}), "JAX: jax.lax.scan"));
 }
 
 TEST(Platform, AStepNamesItsAudience) {

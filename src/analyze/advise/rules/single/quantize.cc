@@ -38,7 +38,7 @@ constexpr double kMostRows = 64, kMemoryUsed = 0.35, kComputeUsed = 0.5, kWeight
 // Of the time: 8-bit weights with a poor kernel, with a good one, at the ratio of the bytes.
 constexpr Interval3 kShorter = {0.85, 0.60, 0.5}, kFaster = {0.85, 0.62, 0.5};
 
-// The input becomes 8 bits in a pass of its own, or in the kernel that writes it.
+// The input becomes 8 bits in a separate kernel, or in the kernel that writes it.
 constexpr double kCastBytes = 3, kOwnCast = 0.5;
 
 // Of a product's time: reading its input in 16 bits and writing it in 8.
@@ -88,7 +88,7 @@ void add_quantize(Walk& walk, Advice& advice) {
     out->assumptions.emplace_back(
         out == &vectors
             ? "8 bits for the weights; the high estimate is the ratio of bytes"
-            : "the input is converted in a pass of its own at worst, and by the kernel that writes "
+            : "the input is converted by a separate kernel at worst, and by the kernel that writes "
               "it at best; the high estimate is the ratio of the peaks");
     out->confidence = "C";
     (out == &vectors ? advice.interventions : advice.trades).push_back(std::move(*out));
