@@ -200,6 +200,8 @@ void expect_no_contradiction(const Statements& all) {
             << line;
       }
     }
+  for (const NoGain& one : advice.no_gain)
+    EXPECT_EQ(one.why.find("only 100.0%"), std::string::npos) << one.why;
   // Advice and its absence.
   EXPECT_EQ(advice.interventions.empty(), !advice.nothing.empty());
   if (advice.nothing.find("does not idle") != std::string::npos) {

@@ -10,6 +10,10 @@
 namespace purlin::analyze {
 namespace {
 
+// Of the kernels. Where fewer have a known call, as the nodes of graphs that Purlin recorded
+// without the host's calls, most waits of the host are not known either.
+constexpr double kFewestLinked = 0.5;
+
 // Whether the host stood still until it ended.
 bool host_waits(const HostFacts& host, const Activity& activity) {
   const NamedIntervals& waits = host.process(activity.process).waiting;
@@ -40,11 +44,13 @@ Exposure measure_exposure(const Profile& profile) {
   const HostFacts host(profile);
   const Streams streams(timeline);
   std::vector<double> part(profile.kernels.size()), whole(profile.kernels.size());
-  double all_part = 0, all_whole = 0;
+  double all_part = 0, all_whole = 0, kernels = 0, linked = 0;
   for (const StreamWork& stream : streams.all())
     for (std::size_t i = 0; i < stream.activities.size(); ++i) {
       const Activity& activity = timeline.activities[stream.activities[i]];
       if (activity.kind != ActivityKind::kKernel || activity.row >= part.size()) continue;
+      kernels += 1;
+      linked += activity.call < timeline.calls.size();
       const Activity* next = i + 1 < stream.activities.size()
                                  ? &timeline.activities[stream.activities[i + 1]]
                                  : nullptr;
@@ -55,6 +61,10 @@ Exposure measure_exposure(const Profile& profile) {
       all_part += share;
       all_whole += length;
     }
+  if (linked < kFewestLinked * kernels) {
+    out.known = false;
+    return out;
+  }
   for (std::size_t i = 0; i < part.size(); ++i)
     if (whole[i] > 0) out.share[i] = part[i] / whole[i];
   if (all_whole > 0) out.all = all_part / all_whole;

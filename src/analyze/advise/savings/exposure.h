@@ -14,7 +14,8 @@
 namespace purlin::analyze {
 
 struct Exposure {
-  bool known = false;         // false: no timeline, or no calls in it; all is then taken as exposed
+  // false: no timeline, or no call is known of most kernels; all is then taken as exposed.
+  bool known = false;
   std::vector<double> share;  // of each row of Profile::kernels, of its time; 1 where not known
   double all = 1;             // of all kernels
   // How long the hosts stood still for their devices, in all: in calls that wait, in launches into

@@ -13,6 +13,7 @@ namespace {
 constexpr double kWorthNaming = 0.03;  // of the unit
 constexpr std::size_t kNamed = 5;
 constexpr double kHostBoundIdle = 0.2;
+constexpr double kMostPace = 0.9;  // of the kernels' time: more sets the pace, as good as all
 
 struct Doubled {
   const char *resource, *what;
@@ -77,7 +78,8 @@ void add_no_gain(const Facts& facts, Advice& advice) {
     advice.what_if.push_back(
         {"kernels", saved, saved / whole,
          fmt::format("all kernels twice as fast would save {:.1f}%", 100 * saved / whole)});
-    if (advice.idle_share >= kHostBoundIdle && saved < 0.5 * 0.5 * kernel_ns)
+    if (advice.idle_share >= kHostBoundIdle && saved < 0.5 * 0.5 * kernel_ns &&
+        exposed_ns < kMostPace * kernel_ns)
       advice.no_gain.push_back({"faster kernels",
                                 {},
                                 saved,
