@@ -3,11 +3,13 @@
 """The step of an unmodified program after `purlin profile` has recorded it, over its step without Purlin.
 
     python3 bench/gpu/granted_turns.py PURLIN PROGRAM… -o OUT.json [--cores 0-15] [--each 3] [--rounds 10]
+                                       [--rows alone=5,profiled=3,cycled=3 --bare LIBRARY]
 
 PROGRAM is a name of bench/unmodified (gpt2_train, gpt2_generate, resnet50_train, jax_train, ddp_train), or the path without
 .py of a program that calls the clock as those do. A job is a process, or torchrun with its ranks (RANKS). The same program
 differs by 10 to 20 % from one minute to the next on a virtual machine, and more while another one runs. So `--each` jobs
-without and as many with `purlin profile` live at the same time, and one of them makes steps.
+without and as many with `purlin profile` live at the same time, and one of them makes steps. `--rows` names other kinds of
+jobs (ROWS) and how many of each there are. Those with CUPTI alone need `--bare`, the library of bare_cupti.cc.
 
 Each program makes a call once a step anyway, of the clock mostly (STAMPS). This file runs the program in its own process
 (`granted_turns.py run …`). There that call notes the time, and waits while the job has made all the steps that it was granted.
@@ -39,6 +41,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 from turns import environment, take_turns
 
@@ -104,19 +107,41 @@ def run(path, program):
             distributed.destroy_process_group()
 
 
+class Row(NamedTuple):
+    """A kind of job. `options`: of `purlin profile`; None: without Purlin. `bare`: what bare_cupti.cc is told."""
+
+    options: list | None = None
+    bare: dict | None = None
+
+    def records(self):
+        return self.options is not None or self.bare is not None
+
+
+BARE_OFF = {"BARE_KINDS": "k", "BARE_OFF_MS": "2500"}
+ROWS = {
+    "alone": Row(), "profiled": Row([]), "uncopied": Row(["--copies", "off"]), "idle": Row(["--idle"]),
+    "present": Row(bare={"BARE_KINDS": ""}), "recorded": Row(bare={"BARE_KINDS": "k"}),
+    "ended": Row(bare=BARE_OFF), "cycled": Row(bare={**BARE_OFF, "BARE_CYCLE": "1"}),
+    "copies_stay": Row(bare={**BARE_OFF, "BARE_KINDS": "kcs"}),
+}
+
+
 class Job:
-    def __init__(self, program, folder, number, options):
-        self.profiled, self.path, ranks = number % 2 == 1, Path(folder) / str(number), RANKS.get(Path(program).name, 1)
+    def __init__(self, program, folder, number, name, options):
+        self.name, self.row = name, ROWS[name]
+        self.profiled, self.path, ranks = self.row.options is not None, Path(folder) / str(number), RANKS.get(Path(program).name, 1)
         self.stamps, self.profile = [Path(f"{self.path}.{rank}") for rank in range(ranks)], f"{self.path}.plprof"
         Path(f"{self.path}.granted").write_bytes(bytes(8))
         self.granted, self.trouble, self.head = granted_of(self.path), None, (0, 0)
         launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(ranks)] if ranks > 1 else []
         command = ["taskset", "-c", options.cores, sys.executable, *launcher, str(Path(__file__).resolve()), "run", str(self.path), program]
         if self.profiled:
-            command = [options.purlin, "profile", "--quiet", "-o", self.profile, "--", *command]
+            command = [options.purlin, "profile", "--quiet", "-o", self.profile, *self.row.options, "--", *command]
+        around = {"CUDA_INJECTION64_PATH": options.bare, **self.row.bare} if self.row.bare is not None else {}
         self.log = Path(f"{self.path}.log")
         with self.log.open("w", encoding="utf-8") as log:
-            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+                                            env={**os.environ, **around})
 
     def made(self):
         """The steps that every rank has made."""
@@ -209,14 +234,14 @@ def notes_of(purlin, profile):
 
 def measure(program, options, folder):
     began = time.monotonic()
-    jobs = [Job(program, folder, number, options) for number in range(2 * options.each)]
+    jobs = [Job(program, folder, number, name, options) for number, name in enumerate(options.rows)]
     medians = {}
     try:
         for job in jobs:
             job.wait_until(lambda: all(file.exists() for file in job.stamps), START_S)
         for job in jobs:
             if not job.trouble:
-                job.start(options.head if job.profiled else options.head / 4)
+                job.start(options.head if job.row.records() else options.head / 4)
         for number, which in take_turns(range(len(jobs)), random.Random(options.seed), began + options.seconds, most=options.rounds):
             job = jobs[which]
             if job.trouble:
@@ -235,7 +260,7 @@ def measure(program, options, folder):
 
 def summary(program, jobs, medians, options):
     """`head_lost_s` is what the steps of the head took beyond as many steps of the jobs without Purlin."""
-    alone = [which for which, job in enumerate(jobs) if not job.profiled]
+    alone = [which for which, job in enumerate(jobs) if job.name == "alone"]
     of_alone = [value for (_, of), value in medians.items() if of in alone]
     rows = []
     for which, job in enumerate(jobs):
@@ -245,7 +270,7 @@ def summary(program, jobs, medians, options):
             others = [medians[number, other] for other in alone if other != which and (number, other) in medians]
             if others:
                 logs.append(math.log(value / statistics.mean(others)))
-        row = {"profiled": job.profiled, "rounds": len(logs),
+        row = {"row": job.name, "profiled": job.profiled, "rounds": len(logs),
                "ratio": math.exp(statistics.median(logs)) if logs else None,
                "step_ms": 1e3 * statistics.median(mine.values()) if mine else None,
                "turns_ms": {number: round(1e3 * value, 4) for number, value in mine.items()}}
@@ -261,11 +286,22 @@ def summary(program, jobs, medians, options):
             row.update(notes_of(options.purlin, job.profile))
         rows.append(row)
     figures = {"in_trouble": sum("trouble" in row or "end" in row for row in rows)}
-    for profiled in (False, True):
-        ratios = [row["ratio"] for row in rows if row["profiled"] == profiled and row["ratio"]]
+    for name in dict.fromkeys(job.name for job in jobs):
+        ratios = [row["ratio"] for row in rows if row["row"] == name and row["ratio"]]
         if ratios:
-            figures["profiled" if profiled else "alone"] = {"mean": statistics.mean(ratios), "least": min(ratios), "most": max(ratios)}
+            figures[name] = {"mean": statistics.mean(ratios), "least": min(ratios), "most": max(ratios)}
     return {"program": program, "jobs": rows, **figures}
+
+
+def counted_rows(text):
+    """"alone=2,cycled=1": ["alone", "alone", "cycled"]."""
+    out = []
+    for part in text.split(","):
+        name, _, count = part.partition("=")
+        if name not in ROWS or not count.isdigit():
+            raise argparse.ArgumentTypeError(f"{part!r}: give NAME=COUNT, with a NAME of {', '.join(ROWS)}")
+        out += [name] * int(count)
+    return out
 
 
 def main():
@@ -277,6 +313,8 @@ def main():
     parser.add_argument("-o", "--output", required=True)
     parser.add_argument("--cores", default="0-15")
     parser.add_argument("--each", type=int, default=3, help="jobs with and without Purlin")
+    parser.add_argument("--rows", type=counted_rows, help="kinds of jobs in place of --each, NAME=COUNT,…: " + ", ".join(ROWS))
+    parser.add_argument("--bare", help="library of bare_cupti.cc, for rows with CUPTI alone")
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--seconds", type=float, default=600, help="of a program, after which no more rounds than two begin")
     parser.add_argument("--turn", type=float, default=0.6, help="seconds")
@@ -285,6 +323,12 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     options.purlin = os.path.abspath(options.purlin)
+    options.rows = options.rows or ["alone", "profiled"] * options.each
+    if "alone" not in options.rows:
+        parser.error("--rows: at least one job has to be alone, to compare with")
+    if any(ROWS[name].bare is not None for name in options.rows) and not options.bare:
+        parser.error("--rows: jobs with CUPTI alone need --bare, the library of bare_cupti.cc")
+    options.bare = options.bare and os.path.abspath(options.bare)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the jobs end too
     document = {"schema": "purlin.granted_turns/1", "command": " ".join(sys.argv),
                 "utc": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "environment": environment(options.purlin), "programs": []}

@@ -88,8 +88,8 @@ void add_notes(const Facts& facts, Advice& advice) {
   if (!facts.timeline->devices.empty() && !facts.exposure.known)
     advice.notes.emplace_back(
         !facts.profile->timeline.calls.empty() || knows_causes(*facts.timeline)
-            ? "of the host's calls only launches, waits and memcpys were recorded: what faster "
-              "kernels save assumes that kernels, not the host, set the pace"
+            ? "the host's calls are known in part: what faster kernels save assumes that kernels, "
+              "not the host, set the pace"
             : "the host's calls were not recorded: the causes of idle time are not known, and what "
               "faster kernels save assumes that kernels set the pace");
   if (facts.unit.kind == "step" && facts.unit.count < 5 && facts.unit.host_ns > 0)
