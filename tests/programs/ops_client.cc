@@ -12,6 +12,7 @@
 //     graph      a graph of 3 nodes inside a range
 //     threads    step, on 8 threads
 //     loaded     gemm, with cuBLAS opened after the first launches
+//     mistaken   a product asked of cuBLASLt without descriptors, by mistake
 // Prints how deep it was in ranges at the end (0).
 #include "injection.h"
 
@@ -141,7 +142,7 @@ int main(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "step";
   const int rounds = argc > 2 ? std::atoi(argv[2]) : 1;
   Libraries libraries;
-  if (mode == "gemm" || mode == "both") libraries = open_cublas();
+  if (mode == "gemm" || mode == "both" || mode == "mistaken") libraries = open_cublas();
   inject();
   if (mode == "step" || mode == "nccl" || mode == "graph") {
     const nvtxDomainHandle_t nccl = nvtxDomainCreateA("NCCL");
@@ -175,11 +176,16 @@ int main(int argc, char** argv) {
     for (int i = 0; i < rounds; ++i) domains(domain, registered);
   } else if (mode == "gemm") {
     for (int i = 0; i < rounds; ++i) products(libraries);
+  } else if (mode == "mistaken") {
+    for (int i = 0; i < rounds; ++i) CALL(libraries.cublaslt, cublasLtMatmul)
+    (nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
+     nullptr, nullptr, nullptr, nullptr, 0, nullptr);
   } else if (mode == "loaded") {
     fake_launch("before", 1, kDuration);
     libraries = open_cublas();
-    const auto original = dlsym(libraries.cublas, "cublasSgemm_v2");
-    for (int i = 0; i < 10'000 && dlsym(libraries.cublas, "cublasSgemm_v2") == original; ++i)
+    // The last function that is replaced.
+    const auto original = dlsym(libraries.cublaslt, "cublasLtMatmul");
+    for (int i = 0; i < 10'000 && dlsym(libraries.cublaslt, "cublasLtMatmul") == original; ++i)
       usleep(1000);
     for (int i = 0; i < rounds; ++i) products(libraries);
   } else if (mode == "both") {

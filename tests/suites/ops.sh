@@ -80,6 +80,8 @@ is "products" "$(rows a.plprof)" "$products"
 expect_json report.json "all(k['flops'] > 0 for k in d['kernels'])"
 expect_exit 0 purlin profile --gemm-shapes --ops off --seal-period 20ms -o a.plprof -- "$client" loaded 5
 is "products of a cuBLAS that came late" "$(rows a.plprof | grep -v before)" "$products"
+expect_exit 0 purlin profile --gemm-shapes --ops off -o a.plprof -- "$client" mistaken 5
+is "a product without descriptors is cuBLASLt's to refuse" "$(rows a.plprof | cut -d' ' -f1,5)" "matmul_of_cublaslt 5"
 expect_exit 0 purlin profile -o a.plprof -- "$client" gemm 5
 is "without --gemm-shapes" "$(rows a.plprof | cut -d' ' -f2 | sort -u)" "-"
 expect_exit 0 purlin profile --ops on --gemm-shapes -o a.plprof -- "$client" both 5

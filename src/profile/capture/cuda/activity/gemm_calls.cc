@@ -236,6 +236,7 @@ decltype(&cublasLtMatrixLayoutGetAttribute) layout_attribute = nullptr;
 
 template <class T>
 T of_matmul(cublasLtMatmulDesc_t matmul, cublasLtMatmulDescAttributes_t which, T otherwise) {
+  if (matmul == nullptr) return otherwise;  // the program's mistake: cuBLASLt answers it
   std::size_t written = 0;
   T value = otherwise;
   return matmul_attribute(matmul, which, &value, sizeof value, &written) == CUBLAS_STATUS_SUCCESS
@@ -465,11 +466,12 @@ bool install_gemm_calls(std::string& reason) {
   const auto open = [](const std::string& path) {
     return path.empty() ? nullptr : ::dlopen(path.c_str(), RTLD_NOLOAD | RTLD_LAZY);
   };
+  // cuBLAS first: else a product of cuBLAS that asks cuBLASLt would be one of cuBLASLt meanwhile.
+  if (!cublas_done)
+    if (void* library = open(libraries.cublas)) cublas_done = stand_in_for_cublas(library, reason);
   if (!cublaslt_done)
     if (void* library = open(libraries.cublaslt))
       cublaslt_done = stand_in_for_cublaslt(library, reason);
-  if (!cublas_done)
-    if (void* library = open(libraries.cublas)) cublas_done = stand_in_for_cublas(library, reason);
   return cublas_done || cublaslt_done;
 }
 

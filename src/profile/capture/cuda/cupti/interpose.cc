@@ -212,6 +212,12 @@ void rebind(const Object& object, const Walk& walk) {
   }
 }
 
+// Returns once no other thread is in the middle of loading an object: dlopen() holds the loader's
+// lock until the object is relocated and its constructors have run.
+void wait_for_loads_in_progress() {
+  if (void* program = ::dlopen(nullptr, RTLD_LAZY)) ::dlclose(program);
+}
+
 // Purlin's own object and the library itself keep the originals.
 int rebind_object(dl_phdr_info* info, std::size_t, void* context) {
   const Walk& walk = *static_cast<const Walk*>(context);
@@ -245,6 +251,10 @@ bool interpose(const Replacement* replacements, std::size_t count, std::string& 
     for (std::size_t done = 0; done < i; ++done) publish(done, replacements[done].original);
     return reason = "its symbol table cannot be made writable", false;
   }
+  // An object that another thread is loading may be bound to an original already, while the loader
+  // still writes to its pages. write_word() would make such a page read-only too early, and the
+  // loader would fault. Objects that are loaded from here on bind to the replacements.
+  wait_for_loads_in_progress();
   ::dl_iterate_phdr(&rebind_object, &walk);
   return true;
 }

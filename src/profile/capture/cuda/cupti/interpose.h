@@ -6,7 +6,10 @@
 // the already bound slots are changed. LD_PRELOAD would work for programs that link the library,
 // but not for those that dlopen it, and would load Purlin into every child process.
 //
-// Called before the program can use the functions, from one thread. It is never undone.
+// One thread calls at a time. The program may use the functions meanwhile: a call reaches the
+// original or the replacement. The library has to stay loaded. The call waits for loads that other
+// threads have begun: the caller holds no lock for which a constructor of the program waits without
+// a limit. It is never undone.
 #pragma once
 
 #include <cstddef>
