@@ -73,6 +73,19 @@ def flow():
     until(lambda: any("flow" in note or "no_flow" in note for note in notes()))
 
 
+def flow_of_longer_steps():
+    """Each step of the trace is longer than the one before, and its ops are at its begin."""
+    end = time.time() + 60
+    longer = 0
+    step()
+    while SPOOL and time.time() < end and not any("flow" in note or "no_flow" in note for note in notes()):
+        step(train=False)
+        if window_open():
+            longer += 0.004
+            time.sleep(longer)
+        optimizer.step()
+
+
 def infer_flow():
     """The same without an optimizer."""
     until(traced, train=False)
@@ -281,6 +294,7 @@ MODES = {
     "flow": flow,
     "infer_flow": infer_flow,
     "flow_fork": flow_fork,
+    "flow_of_longer_steps": flow_of_longer_steps,
     "own_observer": own_observer,
     "open": lambda: until(window_open),
     "some": lambda: [step() for _ in range(9)],

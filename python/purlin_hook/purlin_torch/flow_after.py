@@ -23,8 +23,7 @@ class FlowAfter:
         recording = FlowTrace(self.torch, self.settings.path("flow"), self.settings.flow_steps, window)
         try:
             results = window.profiler.profiler.kineto_results
-            step_ns = (window.end_ns - window.start_ns) / max(1, window.steps)
-            check(self.torch, results, window.end_ns - step_ns)
+            check(self.torch, results, window.last_step_ns)
             self._start(recording)
         except Exception as fault:
             self._none(recording, fault)

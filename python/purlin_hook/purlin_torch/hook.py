@@ -238,6 +238,8 @@ class Hook:
             window.end_ns = time.time_ns()
             window.keep_raw()
             teardown.choose(window.keeps_cupti)
+        else:
+            window.last_step_ns = time.time_ns()
         if not last or warm >= window.wanted:
             with Own(self._guard, window):
                 window.profiler.step()

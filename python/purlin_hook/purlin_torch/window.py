@@ -108,6 +108,7 @@ class Window:
         self.profiler = None
         self.thread = threading.get_ident()
         self.start_ns = self.end_ns = 0  # wall clock
+        self.last_step_ns = 0  # the same: when the last step began
         self.opened = self.recording_since = time.perf_counter_ns()
         self.closed = 0
         self.own_ns = self.export_ns = 0  # inside calls that start, step and stop; that save

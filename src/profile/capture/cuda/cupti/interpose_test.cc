@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/capture/cuda/cupti/interpose.h"
 
+#include <gtest/gtest.h>
+
 #include <chrono>
 #include <condition_variable>
 #include <dlfcn.h>
-#include <gtest/gtest.h>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -43,8 +44,7 @@ TEST(InterposeTest, AnObjectThatAnotherThreadIsLoadingIsNotWrittenToBeforeItIsRe
       std::unique_lock<std::mutex> lock(shared.mutex);
       shared.changed.wait(lock, [] { return shared.loading; });
     }
-    const Replacement replacement = {"answer", original,
-                                     reinterpret_cast<void*>(&replaced_answer)};
+    const Replacement replacement = {"answer", original, reinterpret_cast<void*>(&replaced_answer)};
     done = interpose(&replacement, 1, reason);
     const std::lock_guard<std::mutex> lock(shared.mutex);
     shared.interposed = true;
