@@ -39,6 +39,7 @@ class LaunchCounter {
     bool last = false;     // none follows
     bool calls = false;    // calls that launch nothing have ids, too
     double alone_ns = 0;   // since the last call: time of records that represent only themselves
+    int windows = 1;       // that the launches are of
   };
   struct Weight {
     double value = 1;

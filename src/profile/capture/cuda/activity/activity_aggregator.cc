@@ -252,9 +252,9 @@ void ActivityAggregator::settle(double weight, double time_ns, bool last, double
     }
     const std::int64_t now = monotonic_ns();
     const bool open = !windows_.empty() && windows_.back().to_ns == 0;
-    by_ids =
-        counter_.settle({any ? weight : 1, time_ns, open ? now : closed_ns_, now,
-                         last || !awaits_records_now(), last, session_.options().waits, alone_ns});
+    by_ids = counter_.settle({any ? weight : 1, time_ns, open ? now : closed_ns_, now,
+                              last || !awaits_records_now(), last, session_.options().waits,
+                              alone_ns, all.windows});
     if (any) weight = by_ids.value;
     if (any && !by_ids.counted && weight > 1) {
       weight = std::min(weight, streams_.most(wall_ns(), last));

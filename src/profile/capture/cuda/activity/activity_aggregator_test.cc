@@ -264,6 +264,48 @@ TEST_F(ActivityAggregatorTest, WindowsAreWeighedByWhatIdsSayLiesBetween) {
   EXPECT_NEAR(rows.at("node").first, 3 * 400, 3 * 40);
 }
 
+// CUPTI returns the records of the first two windows at once. The 190 launches between them were
+// not recorded, so they do not show that launches have more than one id each.
+TEST_F(ActivityAggregatorTest, WindowsWhoseRecordsComeTogetherDoNotTeachIdsPerLaunch) {
+  constexpr std::int64_t kWindowNs = 1'000'000, kPeriodNs = 10'000'000;
+  const auto until = [](std::int64_t ns) {
+    while (monotonic_ns() < ns) {
+    }
+  };
+  aggregator_.begin_period(1, true, false);
+  Record head = record("a", wall_ns(), 10);
+  head.correlationId = 1000;
+  deliver({head});
+  aggregator_.start_counter(true);
+  std::int64_t now = monotonic_ns();
+  std::vector<Record> records;
+  std::uint8_t* buffer = nullptr;
+  std::size_t size = 0, most = 0;
+  for (std::uint32_t window = 1; window <= 4; ++window) {
+    until(now += kPeriodNs - kWindowNs);
+    aggregator_.begin_period(10, false, false);
+    aggregator_.begin_window();
+    for (std::uint32_t i = 0; i < 10; ++i) {
+      records.push_back(record("b", wall_ns(), 10));
+      records.back().correlationId = 1000 + 200 * window - 9 + i;
+    }
+    if (window == 1) {
+      aggregator_.lend(&buffer, &size, &most);
+    } else if (window == 2) {
+      ASSERT_LE(records.size() * sizeof(Record), size);
+      std::memcpy(buffer, records.data(), records.size() * sizeof(Record));
+      aggregator_.take(nullptr, 0, buffer, records.size() * sizeof(Record));
+    } else {
+      deliver(records);
+    }
+    if (window > 1) records.clear();
+    until(now += kWindowNs);
+    aggregator_.end_window();
+    aggregator_.settle(10, static_cast<double>(kPeriodNs), window == 4);
+  }
+  EXPECT_NEAR(recorded().at("b").first, 800, 80);
+}
+
 // A program's last window opened after its work was done. The number of launches after the window
 // before is known by an id at the end, and the launches of that window represent them.
 TEST_F(ActivityAggregatorTest, LaunchesAfterTheLastWindowWithLaunchesAreRepresentedByIt) {
