@@ -2,6 +2,9 @@
 #include "profile/capture/sampling/ids_per_launch.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <numeric>
 
 namespace purlin::profile::capture {
 namespace {
@@ -16,21 +19,44 @@ constexpr double kMinHeld = 0.2;
 // and would be missed at the window's ends. Each gap therefore counts 1 / p, where p is the chance
 // that the window holds both of its ends (Horvitz and Thompson). Launches with consecutive IDs may
 // have been made together and run one after the other. A gap after them is taken to begin half-way.
+//
+// What was launched between two windows has IDs and no record. These gaps are left out: they are
+// those that last longest.
 void IdsPerLaunch::learn(std::vector<std::pair<std::int64_t, std::int64_t>> launches,
-                         double open_ns) {
-  if (gaps_ > kMaxGaps) ids_ /= 2, gaps_ /= 2;
+                         double open_ns, int windows) {
+  if (gaps_ > kMaxGaps)
+    for (double* sum :
+         {&ids_, &gaps_, &plain_ids_, &plain_gaps_, &squares_ids_, &products_, &squares_gaps_})
+      *sum /= 2;
   std::sort(launches.begin(), launches.end());
   const std::size_t gaps = launches.size() - 1;
   const auto ids = [&](std::size_t i) {
     return static_cast<double>(launches[i + 1].first - launches[i].first);
   };
+  const auto lasted_plainly = [&](std::size_t i) {
+    return launches[i + 1].second - launches[i].second;
+  };
+  std::vector<std::size_t> between(gaps);
+  std::iota(between.begin(), between.end(), std::size_t{0});
+  const auto windows_apart = static_cast<std::size_t>(std::max(0, windows - 1));
+  if (windows_apart >= gaps) return;
+  std::partial_sort(
+      between.begin(), between.begin() + static_cast<std::ptrdiff_t>(windows_apart), between.end(),
+      [&](std::size_t a, std::size_t b) { return lasted_plainly(a) > lasted_plainly(b); });
+  between.resize(windows_apart);
+  const auto is_between = [&](std::size_t i) {
+    return std::find(between.begin(), between.end(), i) != between.end();
+  };
   // A thread may have waited between its launch's number and its record: a stray.
   const auto strays = static_cast<std::size_t>(kMaxStrays * static_cast<double>(launches.size()));
   double longest = 0;
-  for (std::size_t i = strays; i < gaps - strays; ++i) longest = std::max(longest, ids(i));
+  for (std::size_t i = strays; i < gaps - strays; ++i)
+    if (!is_between(i)) longest = std::max(longest, ids(i));
+  double window_ids = 0, window_gaps = 0;
   std::int64_t row_ns = launches.front().second;
   for (std::size_t i = 0; i < gaps; ++i) {
-    if (ids(i) > longest) continue;
+    if (is_between(i)) row_ns = launches[i + 1].second;
+    if (is_between(i) || ids(i) > longest) continue;
     double lasted = 0;
     if (ids(i) > 1) {
       lasted = static_cast<double>(launches[i + 1].second -
@@ -38,10 +64,26 @@ void IdsPerLaunch::learn(std::vector<std::pair<std::int64_t, std::int64_t>> laun
       row_ns = launches[i + 1].second;
     }
     const double held = std::clamp(1 - lasted / open_ns, kMinHeld, 1.0);
-    ids_ += ids(i) / held;
-    gaps_ += 1 / held;
+    window_ids += ids(i) / held;
+    window_gaps += 1 / held;
+    plain_ids_ += ids(i);
+    plain_gaps_ += 1;
   }
+  ids_ += window_ids;
+  gaps_ += window_gaps;
+  squares_ids_ += window_ids * window_ids;
+  products_ += window_ids * window_gaps;
+  squares_gaps_ += window_gaps * window_gaps;
   value_ = std::max(1.0, ids_ / gaps_);
+}
+
+// The variance is that of a ratio of two sums over windows (Cochran, Sampling Techniques, 6.3).
+double IdsPerLaunch::doubt() const {
+  if (!learned() || value_ <= 1) return 0;
+  const double variance =
+      (squares_ids_ - 2 * value_ * products_ + value_ * value_ * squares_gaps_) / (gaps_ * gaps_);
+  const double plain = plain_ids_ / plain_gaps_;
+  return (2 * std::sqrt(std::max(0.0, variance)) + std::abs(value_ - plain)) / value_;
 }
 
 }  // namespace purlin::profile::capture

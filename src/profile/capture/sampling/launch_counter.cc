@@ -129,8 +129,8 @@ double LaunchCounter::owed(const Stretch& stretch) const {
 }
 
 // More than one where launches are captured, which have an id and no record, or where calls have
-// ids. Only a window that was seen whole tells, and by itself: what comes late of windows before it
-// has earlier ids, and between two windows launches are not recorded.
+// ids. Only windows that were seen whole tell, and by themselves: what comes late of windows before
+// them has earlier ids.
 void LaunchCounter::learn_ids_per_launch(const Stretch& stretch) {
   if (stretch.calls && !calls_) {
     calls_ = true;
@@ -139,11 +139,12 @@ void LaunchCounter::learn_ids_per_launch(const Stretch& stretch) {
     ids_ = timed_ = span_ns_ = 0;
     windows_learnt_ = 0;
   }
-  if (!stretch.complete || stretch.time_ns <= 0 || stretch.windows > 1 || seen_.full()) return;
+  if (!stretch.complete || stretch.time_ns <= 0 || seen_.full()) return;
   if (launches_ < IdsPerLaunch::kMinLaunches || first_ <= known_latest_) return;
   if (static_cast<double>(listed_.size()) != launches_) return;
   const bool first = !ids_per_launch_.learned();
-  ids_per_launch_.learn(std::move(listed_), stretch.time_ns / stretch.by_time);
+  const int windows = std::max(1, stretch.windows);
+  ids_per_launch_.learn(std::move(listed_), stretch.time_ns / stretch.by_time / windows, windows);
   if (first) given_ *= ids_per_launch_.value();  // until now it was launches
 }
 

@@ -68,6 +68,8 @@ class LaunchCounter {
   // At the end: the part of the represented launches that IDs deny; 0 where see_now() was not
   // called.
   double beyond() const { return beyond_; }
+  // How far weights by IDs may be off, as a part of them (IdsPerLaunch::doubt).
+  double ids_doubt() const { return ids_per_launch_.doubt(); }
 
  private:
   static constexpr std::size_t kMaxListed = 65'536;

@@ -31,6 +31,7 @@ struct CountedProgram {
 struct CountOutcome {
   std::vector<double> truth = {0, 0}, by_ids = {0, 0}, by_time = {0, 0};
   int counted = 0, timed = 0;
+  double ids_doubt = 0;
   double off() const { return (by_ids[0] + by_ids[1]) / (truth[0] + truth[1]) - 1; }
   double off_by_time() const { return (by_time[0] + by_time[1]) / (truth[0] + truth[1]) - 1; }
 };
@@ -102,6 +103,7 @@ CountOutcome simulate_count(const CountedProgram& program, std::uint64_t seed) {
   }
   counter.see_now(id - 1, static_cast<std::int64_t>(now));
   settle(true);
+  out.ids_doubt = counter.ids_doubt();
   return out;
 }
 
@@ -126,8 +128,11 @@ TEST(LaunchCounter, WindowsWhoseRecordsComeTogether) {
   program.length_ns = 20 * kSec;
   for (const double deferred : {0.1, 0.5, 0.9}) {
     program.deferred = deferred;
-    for (std::uint64_t seed = 1; seed <= 10; ++seed)
-      EXPECT_NEAR(simulate_count(program, seed).off(), 0, 0.005) << deferred;
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+      const CountOutcome out = simulate_count(program, seed);
+      EXPECT_NEAR(out.off(), 0, 0.005) << deferred;
+      EXPECT_EQ(out.ids_doubt, 0) << deferred;
+    }
   }
 }
 
@@ -139,10 +144,15 @@ TEST(LaunchCounter, LaunchesThatAreCapturedAreNone) {
   program.kind = [](double at) { return std::fmod(at, 3 * kMilli) < 1 * kMilli ? -1 : 0; };
   program.length_ns = 20 * kSec;
   program.window_ns = 30 * kMilli;
-  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
-    const CountOutcome out = simulate_count(program, seed);
-    EXPECT_NEAR(out.off(), 0, 0.05);
-    EXPECT_EQ(out.timed, 0);
+  for (const double deferred : {0.0, 0.5, 0.9}) {
+    program.deferred = deferred;
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+      const CountOutcome out = simulate_count(program, seed);
+      EXPECT_NEAR(out.off(), 0, 0.05) << deferred;
+      EXPECT_EQ(out.timed, 0);
+      EXPECT_GT(out.ids_doubt, std::abs(out.off()) / 2) << deferred;
+      EXPECT_LT(out.ids_doubt, 0.2) << deferred;
+    }
   }
 }
 

@@ -324,7 +324,7 @@ ActivityAggregator::Estimate ActivityAggregator::estimate() {
   Settled all = settled_;
   for (const Period& period : periods_) all.add(period);
   return {total_ns_, all.counted.variance() + all.timed.variance(), all.counted.n, all.timed.n,
-          all.switched_ns + std::abs(all.waited_ns) +
+          all.switched_ns + std::abs(all.waited_ns) + all.counted.z * counter_.ids_doubt() +
               std::max(streams_.beyond_ns(wall_ns()), counter_.beyond() * total_ns_)};
 }
 
