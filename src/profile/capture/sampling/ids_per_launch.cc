@@ -13,6 +13,23 @@ constexpr double kMaxGaps = 1e6;     // beyond it, old windows count half
 constexpr double kMaxStrays = 0.05;  // of the launches, at either end
 constexpr double kMinHeld = 0.2;
 
+using Launches = std::vector<std::pair<std::int64_t, std::int64_t>>;  // ID and start
+
+// Of the gaps between launches, at most all: those that last longest.
+std::vector<std::size_t> longest_gaps(const Launches& launches, std::size_t count) {
+  if (count == 0) return {};
+  std::vector<std::size_t> gaps(launches.size() - 1);
+  std::iota(gaps.begin(), gaps.end(), std::size_t{0});
+  count = std::min(count, gaps.size());
+  const auto lasted = [&](std::size_t gap) {
+    return launches[gap + 1].second - launches[gap].second;
+  };
+  std::partial_sort(gaps.begin(), gaps.begin() + static_cast<std::ptrdiff_t>(count), gaps.end(),
+                    [&](std::size_t a, std::size_t b) { return lasted(a) > lasted(b); });
+  gaps.resize(count);
+  return gaps;
+}
+
 }  // namespace
 
 // A window is less likely to hold both ends of a long gap than of a short one. Captures take long
@@ -22,8 +39,7 @@ constexpr double kMinHeld = 0.2;
 //
 // What was launched between two windows has IDs and no record. These gaps are left out: they are
 // those that last longest.
-void IdsPerLaunch::learn(std::vector<std::pair<std::int64_t, std::int64_t>> launches,
-                         double open_ns, int windows) {
+void IdsPerLaunch::learn(Launches launches, double open_ns, int windows) {
   if (gaps_ > kMaxGaps)
     for (double* sum :
          {&ids_, &gaps_, &plain_ids_, &plain_gaps_, &squares_ids_, &products_, &squares_gaps_})
@@ -33,17 +49,8 @@ void IdsPerLaunch::learn(std::vector<std::pair<std::int64_t, std::int64_t>> laun
   const auto ids = [&](std::size_t i) {
     return static_cast<double>(launches[i + 1].first - launches[i].first);
   };
-  const auto lasted_plainly = [&](std::size_t i) {
-    return launches[i + 1].second - launches[i].second;
-  };
-  std::vector<std::size_t> between(gaps);
-  std::iota(between.begin(), between.end(), std::size_t{0});
-  const auto windows_apart = static_cast<std::size_t>(std::max(0, windows - 1));
-  if (windows_apart >= gaps) return;
-  std::partial_sort(
-      between.begin(), between.begin() + static_cast<std::ptrdiff_t>(windows_apart), between.end(),
-      [&](std::size_t a, std::size_t b) { return lasted_plainly(a) > lasted_plainly(b); });
-  between.resize(windows_apart);
+  const std::vector<std::size_t> between =
+      longest_gaps(launches, static_cast<std::size_t>(std::max(1, windows) - 1));
   const auto is_between = [&](std::size_t i) {
     return std::find(between.begin(), between.end(), i) != between.end();
   };
