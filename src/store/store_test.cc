@@ -25,8 +25,9 @@ class StoreTest : public testing::TestWithParam<Engine> {
       root_ = make_temporary_directory("purlin-store").value();
       target_ = root_ + "/store";
     } else {
-      if (!ClickhouseServer::shared().is_running())
-        GTEST_SKIP() << ClickhouseServer::shared().why();
+      const ClickhouseServer& server = ClickhouseServer::shared();
+      if (server.is_missing()) GTEST_SKIP() << server.why();
+      ASSERT_TRUE(server.is_running()) << server.why();
       target_ = ClickhouseServer::shared().new_database();
     }
     const Status made = init_store(target_);

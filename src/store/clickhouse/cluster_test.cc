@@ -18,7 +18,8 @@ class ClickhouseCluster : public testing::Test {
  protected:
   void SetUp() override {
     second_ = std::make_unique<ClickhouseServer>(ClickhouseServer::Settings{0, ""});
-    if (!second_->is_running()) GTEST_SKIP() << second_->why();
+    if (second_->is_missing()) GTEST_SKIP() << second_->why();
+    ASSERT_TRUE(second_->is_running()) << second_->why();
     if (second_->tcp_port() == 0) GTEST_SKIP() << "the server is another's";
     const int port = free_port();
     first_ = std::make_unique<ClickhouseServer>(ClickhouseServer::Settings{
@@ -114,7 +115,8 @@ class ClickhouseReplicas : public testing::Test {
                       "</replica></macros><remote_servers><fleet><shard><internal_replication>true"
                       "</internal_replication>{}</shard></fleet></remote_servers>",
                       free_port(), zookeeper_->port(), i, replicas)});
-      if (!servers_[i]->is_running()) GTEST_SKIP() << servers_[i]->why();
+      if (servers_[i]->is_missing()) GTEST_SKIP() << servers_[i]->why();
+      ASSERT_TRUE(servers_[i]->is_running()) << servers_[i]->why();
       Status made;  // ZooKeeper takes some seconds to start
       EXPECT_TRUE(wait_for([&] { return (made = init_store(target(i))).is_ok(); }))
           << made.message();

@@ -2,7 +2,8 @@
 // For tests: a ClickHouse server from Debian's package on loopback, with its files in a temporary
 // folder. PURLIN_TEST_CLICKHOUSE=http://HOST:PORT names a running one instead.
 //
-// It ends with the test program. Without the package, why() says what to install.
+// It ends with the test program. Without the package, why() says what to install, and tests skip. A
+// server that is installed and does not start fails them.
 #pragma once
 
 #include "base/files.h"
@@ -16,13 +17,16 @@
 #include <memory>
 #include <netinet/in.h>
 #include <optional>
+#include <set>
 #include <string>
 #include <sys/socket.h>
 #include <unistd.h>
 
 namespace purlin::store {
 
+// Another program may take it before it is used. It is not given twice to this one.
 inline int free_port() {
+  static std::set<int> given;
   const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -30,8 +34,10 @@ inline int free_port() {
   socklen_t size = sizeof address;
   const bool bound = ::bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
                      ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0;
+  const int port = bound ? ntohs(address.sin_port) : 0;
+  const int result = port == 0 || given.insert(port).second ? port : free_port();
   ::close(fd);
-  return bound ? ntohs(address.sin_port) : 0;
+  return result;
 }
 
 class ClickhouseServer {
@@ -49,15 +55,18 @@ class ClickhouseServer {
     system_clock();  // Made before a static server, so that it outlives it.
     url_ = environment_variable("PURLIN_TEST_CLICKHOUSE");
     if (!url_.empty()) return;
-    if (!file_exists("/usr/sbin/clickhouse-server")) {
+    installed_ = file_exists("/usr/sbin/clickhouse-server");
+    if (!installed_) {
       why_ = "no ClickHouse: ./dev setup clickhouse";
       return;
     }
     root_ = make_temporary_directory("purlin-clickhouse").value();
-    port_ = free_port();
-    tcp_port_ = settings.tcp_port > 0 ? settings.tcp_port : free_port();
     more_ = settings.more;
-    start();
+    for (int tries = 0; tries < 5 && !is_running(); ++tries) {
+      port_ = free_port();
+      tcp_port_ = settings.tcp_port > 0 ? settings.tcp_port : free_port();
+      start();
+    }
   }
   ~ClickhouseServer() {
     stop(SIGKILL);
@@ -66,6 +75,7 @@ class ClickhouseServer {
   ClickhouseServer(const ClickhouseServer&) = delete;
   ClickhouseServer& operator=(const ClickhouseServer&) = delete;
 
+  bool is_missing() const { return !is_running() && !installed_; }
   bool is_running() const { return !url_.empty(); }
   const std::string& why() const { return why_; }
   int tcp_port() const { return tcp_port_; }
@@ -79,6 +89,7 @@ class ClickhouseServer {
     process_->wait(60);
     process_.reset();
   }
+  // With the same ports. Returns at once if the server ends, such as where a port is taken.
   void start() {
     write_config();
     Process::Options options;
@@ -99,7 +110,11 @@ class ClickhouseServer {
         return;
       }
       why_ = client.status().message();
-      ::usleep(100'000);
+      if (const std::optional<Exit> end = process_->wait(0.1)) {
+        why_ = "the server ended: " + end->text();
+        process_.reset();
+        return;
+      }
     }
   }
 
@@ -125,6 +140,7 @@ class ClickhouseServer {
   }
 
   std::string root_, url_, why_, more_;
+  bool installed_ = false;
   int port_ = 0, tcp_port_ = 0, databases_ = 0;
   std::optional<Process> process_;
 };
