@@ -25,10 +25,10 @@ class StoreTest : public testing::TestWithParam<Engine> {
       root_ = make_temporary_directory("purlin-store").value();
       target_ = root_ + "/store";
     } else {
-      const ClickhouseServer& server = ClickhouseServer::shared();
+      ClickhouseServer& server = ClickhouseServer::shared();
       if (server.is_missing()) GTEST_SKIP() << server.why();
       ASSERT_TRUE(server.is_running()) << server.why();
-      target_ = ClickhouseServer::shared().new_database();
+      target_ = server.new_database();
     }
     const Status made = init_store(target_);
     ASSERT_TRUE(made.is_ok()) << made.message();

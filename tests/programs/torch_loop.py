@@ -67,18 +67,23 @@ def kernels(profiler):
     return sum(e["cat"] == "kernel" for e in profiler.profiler.kineto_results.list)
 
 
+def flow_ended():
+    """An execution trace is in the spool, or none is to come."""
+    return any("flow" in note or "no_flow" in note for note in notes())
+
+
 def flow():
     """Goes on until its execution trace is in the spool, or is not to come."""
     until(traced)
-    until(lambda: any("flow" in note or "no_flow" in note for note in notes()))
+    until(flow_ended)
 
 
 def flow_of_longer_steps():
-    """Each step of the trace is longer than the one before, and its ops are at its begin."""
+    """Each step of the trace is longer than the one before, and its ops are at its beginning."""
     end = time.time() + 60
     longer = 0
     step()
-    while SPOOL and time.time() < end and not any("flow" in note or "no_flow" in note for note in notes()):
+    while SPOOL and time.time() < end and not flow_ended():
         step(train=False)
         if window_open():
             longer += 0.004
@@ -89,7 +94,7 @@ def flow_of_longer_steps():
 def infer_flow():
     """The same without an optimizer."""
     until(traced, train=False)
-    until(lambda: any("flow" in note or "no_flow" in note for note in notes()), train=False)
+    until(flow_ended, train=False)
 
 
 def flow_fork():

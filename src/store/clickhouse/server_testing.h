@@ -24,7 +24,8 @@
 
 namespace purlin::store {
 
-// Another program may take it before it is used. It is not given twice to this one.
+// A port of loopback that no program uses now. Another program may take it. Each call gives
+// another.
 inline int free_port() {
   static std::set<int> given;
   const int fd = ::socket(AF_INET, SOCK_STREAM, 0);

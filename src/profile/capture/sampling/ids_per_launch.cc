@@ -50,7 +50,7 @@ void IdsPerLaunch::learn(Launches launches, double open_ns, int windows) {
     return static_cast<double>(launches[i + 1].first - launches[i].first);
   };
   const std::vector<std::size_t> between =
-      longest_gaps(launches, static_cast<std::size_t>(std::max(1, windows) - 1));
+      longest_gaps(launches, static_cast<std::size_t>(windows - 1));
   const auto is_between = [&](std::size_t i) {
     return std::find(between.begin(), between.end(), i) != between.end();
   };

@@ -15,7 +15,6 @@ namespace purlin::profile::capture {
 
 class IdsPerLaunch {
  public:
-  IdsPerLaunch() = default;
   static constexpr double kMinLaunches = 8;  // fewer in a window teach nothing
 
   bool known() const { return value_ > 0; }
@@ -25,15 +24,16 @@ class IdsPerLaunch {
   // much the long gaps that windows seldom hold have changed it. 0 where each launch has one ID.
   double doubt() const;
   // API calls have IDs from now on: the value is unknown until a window was seen.
-  void forget() { *this = IdsPerLaunch(0); }
+  void forget() {
+    *this = {};
+    value_ = 0;
+  }
   // `launches`: ID and start of each launch of one window, at least kMinLaunches, or of several
-  // `windows` whose records came together. `open_ns`: the length of a window.
+  // `windows` (1 or more) whose records came together. `open_ns`: the length of a window.
   void learn(std::vector<std::pair<std::int64_t, std::int64_t>> launches, double open_ns,
              int windows);
 
  private:
-  explicit IdsPerLaunch(double value) : value_(value) {}
-
   double value_ = 1;                       // 0: unknown
   double ids_ = 0, gaps_ = 0;              // weighted sums over the gaps between launches
   double plain_ids_ = 0, plain_gaps_ = 0;  // the same without weights

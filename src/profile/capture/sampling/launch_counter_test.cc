@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <functional>
+#include <initializer_list>
 #include <random>
 #include <utility>
 #include <vector>
@@ -107,6 +108,17 @@ CountOutcome simulate_count(const CountedProgram& program, std::uint64_t seed) {
   return out;
 }
 
+// With ten seeds for each chance that a window is deferred.
+std::vector<CountOutcome> outcomes(CountedProgram program, std::initializer_list<double> deferred) {
+  std::vector<CountOutcome> result;
+  for (const double chance : deferred) {
+    program.deferred = chance;
+    for (std::uint64_t seed = 1; seed <= 10; ++seed)
+      result.push_back(simulate_count(program, seed));
+  }
+  return result;
+}
+
 TEST(LaunchCounter, AProgramThatIsTwiceAsSlowWhileItIsRecorded) {
   CountedProgram program;
   program.slower = 2;
@@ -126,13 +138,9 @@ TEST(LaunchCounter, WindowsWhoseRecordsComeTogether) {
   program.window_ns = 10 * kMilli;
   program.period_ns = 30 * kMilli;
   program.length_ns = 20 * kSec;
-  for (const double deferred : {0.1, 0.5, 0.9}) {
-    program.deferred = deferred;
-    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
-      const CountOutcome out = simulate_count(program, seed);
-      EXPECT_NEAR(out.off(), 0, 0.005) << deferred;
-      EXPECT_EQ(out.ids_doubt, 0) << deferred;
-    }
+  for (const CountOutcome& out : outcomes(program, {0.1, 0.5, 0.9})) {
+    EXPECT_NEAR(out.off(), 0, 0.005);
+    EXPECT_EQ(out.ids_doubt, 0);
   }
 }
 
@@ -144,15 +152,11 @@ TEST(LaunchCounter, LaunchesThatAreCapturedAreNone) {
   program.kind = [](double at) { return std::fmod(at, 3 * kMilli) < 1 * kMilli ? -1 : 0; };
   program.length_ns = 20 * kSec;
   program.window_ns = 30 * kMilli;
-  for (const double deferred : {0.0, 0.5, 0.9}) {
-    program.deferred = deferred;
-    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
-      const CountOutcome out = simulate_count(program, seed);
-      EXPECT_NEAR(out.off(), 0, 0.05) << deferred;
-      EXPECT_EQ(out.timed, 0);
-      EXPECT_GT(out.ids_doubt, std::abs(out.off()) / 2) << deferred;
-      EXPECT_LT(out.ids_doubt, 0.2) << deferred;
-    }
+  for (const CountOutcome& out : outcomes(program, {0, 0.5, 0.9})) {
+    EXPECT_NEAR(out.off(), 0, 0.05);
+    EXPECT_EQ(out.timed, 0);
+    EXPECT_GT(out.ids_doubt, std::abs(out.off()) / 2);
+    EXPECT_LT(out.ids_doubt, 0.2);
   }
 }
 

@@ -40,6 +40,18 @@ class ActivityAggregatorTest : public testing::Test {
     return result;
   }
 
+  static void until(std::int64_t ns) {
+    while (monotonic_ns() < ns) {
+    }
+  }
+  // One launch of "a" with the ID 1000, then launches are counted.
+  void start_after_a_launch() {
+    aggregator_.begin_period(1, true, false);
+    Record head = record("a", wall_ns(), 10);
+    head.correlationId = 1000;
+    deliver({head});
+    aggregator_.start_counter(true);
+  }
   // That of a call at the program's end has the next.
   void deliver_last_id(std::uint32_t id) {
     aggregator_.await_last_id();
@@ -232,15 +244,7 @@ TEST_F(ActivityAggregatorTest, RecordsAreCountedOnceWhetherHeldOrNot) {
 // 190 launches between windows of ten, of which time would have 90.
 TEST_F(ActivityAggregatorTest, WindowsAreWeighedByWhatIdsSayLiesBetween) {
   constexpr std::int64_t kWindowNs = 2'000'000, kPeriodNs = 20'000'000;
-  const auto until = [](std::int64_t ns) {
-    while (monotonic_ns() < ns) {
-    }
-  };
-  aggregator_.begin_period(1, true, false);
-  Record head = record("a", wall_ns(), 10);
-  head.correlationId = 1000;
-  deliver({head});
-  aggregator_.start_counter(true);
+  start_after_a_launch();
   std::int64_t now = monotonic_ns();
   for (std::uint32_t window = 1; window <= 2; ++window) {
     until(now += kPeriodNs - kWindowNs);
@@ -268,15 +272,7 @@ TEST_F(ActivityAggregatorTest, WindowsAreWeighedByWhatIdsSayLiesBetween) {
 // not recorded, so they do not show that launches have more than one id each.
 TEST_F(ActivityAggregatorTest, WindowsWhoseRecordsComeTogetherDoNotTeachIdsPerLaunch) {
   constexpr std::int64_t kWindowNs = 1'000'000, kPeriodNs = 10'000'000;
-  const auto until = [](std::int64_t ns) {
-    while (monotonic_ns() < ns) {
-    }
-  };
-  aggregator_.begin_period(1, true, false);
-  Record head = record("a", wall_ns(), 10);
-  head.correlationId = 1000;
-  deliver({head});
-  aggregator_.start_counter(true);
+  start_after_a_launch();
   std::int64_t now = monotonic_ns();
   std::vector<Record> records;
   std::uint8_t* buffer = nullptr;
@@ -309,14 +305,8 @@ TEST_F(ActivityAggregatorTest, WindowsWhoseRecordsComeTogetherDoNotTeachIdsPerLa
 // A program's last window opened after its work was done. The number of launches after the window
 // before is known by an id at the end, and the launches of that window represent them.
 TEST_F(ActivityAggregatorTest, LaunchesAfterTheLastWindowWithLaunchesAreRepresentedByIt) {
-  aggregator_.begin_period(1, true, false);
-  Record head = record("a", wall_ns(), 10);
-  head.correlationId = 1000;
-  deliver({head});
-  aggregator_.start_counter(true);
-  const std::int64_t end = monotonic_ns() + 10'000'000;
-  while (monotonic_ns() < end) {
-  }
+  start_after_a_launch();
+  until(monotonic_ns() + 10'000'000);
   for (int window = 0; window < 2; ++window) {
     aggregator_.begin_period(10, false, false);
     aggregator_.begin_window();

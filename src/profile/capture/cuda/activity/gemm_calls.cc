@@ -466,7 +466,8 @@ bool install_gemm_calls(std::string& reason) {
   const auto open = [](const std::string& path) {
     return path.empty() ? nullptr : ::dlopen(path.c_str(), RTLD_NOLOAD | RTLD_LAZY);
   };
-  // cuBLAS first: else a product of cuBLAS that asks cuBLASLt would be one of cuBLASLt meanwhile.
+  // cuBLAS first. Otherwise a product of cuBLAS that asks cuBLASLt is recorded as one of cuBLASLt
+  // until both are replaced.
   if (!cublas_done)
     if (void* library = open(libraries.cublas)) cublas_done = stand_in_for_cublas(library, reason);
   if (!cublaslt_done)

@@ -42,7 +42,8 @@ TEST(InterposeTest, AnObjectThatAnotherThreadIsLoadingIsNotWrittenToBeforeItIsRe
   std::thread interposer([&] {
     {
       std::unique_lock<std::mutex> lock(shared.mutex);
-      shared.changed.wait(lock, [] { return shared.loading; });
+      if (!shared.changed.wait_for(lock, std::chrono::seconds(20), [] { return shared.loading; }))
+        return;
     }
     const Replacement replacement = {"answer", original, reinterpret_cast<void*>(&replaced_answer)};
     done = interpose(&replacement, 1, reason);
@@ -53,6 +54,7 @@ TEST(InterposeTest, AnObjectThatAnotherThreadIsLoadingIsNotWrittenToBeforeItIsRe
   void* late = ::dlopen(PURLIN_INTERPOSED_LATE, RTLD_NOW);
   interposer.join();
   ASSERT_NE(late, nullptr) << ::dlerror();
+  ASSERT_TRUE(shared.loading) << "the loader did not call the test";
   EXPECT_TRUE(done) << reason;
 
   using Function = int (*)();
