@@ -13,7 +13,8 @@
 // synchronization; "" registers and records nothing: what CUPTI costs by being there.
 // BARE_OFF_MS=N disables the kinds of BARE_OFF, "k" unless told, after N ms: what a recording
 // leaves behind. BARE_CYCLE=1 enables kernels once more then, for a millisecond, as Purlin does
-// where the program has graphs.
+// where the program has graphs. BARE_ON_MS=N enables the kinds after N ms: the program made its
+// graphs before. BARE_AROUND=1 disables kernels while the program instantiates a graph.
 #include "loaded_cupti.h"
 
 #include <cupti.h>
@@ -60,8 +61,51 @@ CUpti_ActivityKind kind_of(char letter) {
 decltype(&cuptiActivityEnable) enable;
 decltype(&cuptiActivityDisable) disable;
 
+decltype(&cuptiSubscribe) subscribe;
+decltype(&cuptiEnableCallback) enable_callback;
+std::atomic<bool> kernels_on;
+
+constexpr CUpti_CallbackId kInstantiate[] = {
+    CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiate,
+    CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiate_v2,
+    CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithFlags,
+    CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithParams,
+    CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithParams_ptsz,
+};
+
+void CUPTIAPI instantiated(void*, CUpti_CallbackDomain, CUpti_CallbackId, const void* data) {
+  if (!kernels_on) return;
+  static_cast<const CUpti_CallbackData*>(data)->callbackSite == CUPTI_API_ENTER
+      ? disable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)
+      : enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+}
+
+bool watch_graphs() {
+  CUpti_SubscriberHandle subscriber = nullptr;
+  bool refused = subscribe(&subscriber, &instantiated, nullptr) != CUPTI_SUCCESS;
+  for (const CUpti_CallbackId id : kInstantiate)
+    refused |= enable_callback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id) != CUPTI_SUCCESS;
+  return !refused;
+}
+
+bool enable_kinds() {
+  const char* const wanted = std::getenv("BARE_KINDS");
+  bool refused = false;
+  for (const char letter : std::string_view(wanted != nullptr ? wanted : "kcs")) {
+    refused |= enable(kind_of(letter)) != CUPTI_SUCCESS;
+    kernels_on = kernels_on || letter == 'k';
+  }
+  return !refused;
+}
+
+void enable_after(int milliseconds) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+  if (!enable_kinds()) std::fprintf(stderr, "bare_cupti: CUPTI refused\n");
+}
+
 void disable_after(int milliseconds) {
   std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+  kernels_on = false;
   const char* const kinds = std::getenv("BARE_OFF");
   for (const char letter : std::string_view(kinds != nullptr ? kinds : "k"))
     disable(kind_of(letter));
@@ -135,14 +179,18 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
       !bind(library, "cuptiActivityDisable", disable) ||
       !bind(library, "cuptiActivityGetNextRecord", next_record) ||
       !bind(library, "cuptiActivityGetNumDroppedRecords", dropped_records) ||
+      !bind(library, "cuptiSubscribe", subscribe) ||
+      !bind(library, "cuptiEnableCallback", enable_callback) ||
       !bind(library, "cuptiActivityFlushAll", flush_all)) {
     std::fprintf(stderr, "bare_cupti: no libcupti\n");
     return 1;
   }
   bool refused = register_callbacks(&requested, &completed) != CUPTI_SUCCESS;
-  const char* const wanted = std::getenv("BARE_KINDS");
-  for (const char letter : std::string_view(wanted != nullptr ? wanted : "kcs"))
-    refused |= enable(kind_of(letter)) != CUPTI_SUCCESS;
+  if (std::getenv("BARE_AROUND") != nullptr) refused |= !watch_graphs();
+  if (const char* on = std::getenv("BARE_ON_MS"))
+    std::thread(&enable_after, std::atoi(on)).detach();
+  else
+    refused |= !enable_kinds();
   if (refused) std::fprintf(stderr, "bare_cupti: CUPTI refused\n");
   if (const char* every = std::getenv("BARE_FLUSH_MS"))
     std::thread(&flush_every, std::atoi(every)).detach();

@@ -123,6 +123,8 @@ ROWS = {
     "present": Row(bare={"BARE_KINDS": ""}), "recorded": Row(bare={"BARE_KINDS": "k"}),
     "ended": Row(bare=BARE_OFF), "cycled": Row(bare={**BARE_OFF, "BARE_CYCLE": "1"}),
     "copies_stay": Row(bare={**BARE_OFF, "BARE_KINDS": "kcs"}),
+    "late": Row(bare={"BARE_KINDS": "k", "BARE_ON_MS": "3500", "BARE_OFF_MS": "4500"}),
+    "around": Row(bare={**BARE_OFF, "BARE_AROUND": "1"}),
 }
 
 

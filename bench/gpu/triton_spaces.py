@@ -92,7 +92,8 @@ def main():
             print("out of time before", name)
             break
         seeds = range(options.first_seed, options.first_seed + options.seeds)
-        row = measure(name, options.budget, seeds, not options.no_exhaustive, options.record)
+        until = start + options.seconds
+        row = measure(name, options.budget, seeds, until, not options.no_exhaustive, options.record)
         with open(options.output, "a") as file:
             file.write(json.dumps(row, separators=(",", ":")) + "\n")
         print(json.dumps({k: v for k, v in row.items() if k not in OF_EACH + ("parameters",)}), flush=True)
@@ -110,7 +111,8 @@ def recorded_times(path, name, case):
     return sorted((time_ms, index) for index, time_ms in enumerate(rows[-1]["times_ms"]) if time_ms is not None)
 
 
-def measure(name, budget, seeds, exhaustive, record):
+def measure(name, budget, seeds, until, exhaustive, record):
+    """One kernel's row. No further seed is begun after `until` (time.time()); the first always is."""
     folder = tempfile.mkdtemp(prefix="triton-")
     os.environ["TRITON_CACHE_DIR"] = os.path.join(folder, "searched")
     import torch
@@ -129,6 +131,10 @@ def measure(name, budget, seeds, exhaustive, record):
 
     row["searches"], found = [], []
     for seed in seeds:
+        if found and time.time() > until:
+            print("out of time before seed %d of %s" % (seed, name), flush=True)
+            seeds = range(seeds[0], seed)
+            break
         tuned = purlin.autotune(
             key=case.KEY, space=case.SPACE, constraints=case.CONSTRAINTS, default=case.DEFAULT, budget=budget,
             seed=seed, cache=os.path.join(folder, "cache-%d" % seed))(case.kernel)
@@ -136,6 +142,7 @@ def measure(name, budget, seeds, exhaustive, record):
         tuned[case.grid](*case.arguments)
         torch.cuda.synchronize()
         row["searches"].append(dict(tuned.purlin_search, seconds=round(time.time() - begin, 2)))
+        print(json.dumps({"kernel": name, "seed": seed, **row["searches"][-1]}), flush=True)
         found.append({n: tuned.best_config.all_kwargs()[n] for n in case.SPACE})
 
     os.environ["TRITON_CACHE_DIR"] = os.path.join(folder, "listed")

@@ -52,8 +52,7 @@ std::vector<Loop> loops_of(const Facts& facts, const Launches& launches) {
   return out;
 }
 
-// Long kernels take their time in a batch as well.
-constexpr double kShortKernel = 20'000;  // ns, in the mean
+// In the mean.
 bool is_short(const Facts& facts, const Loop& loop) {
   double ns = 0;
   for (const std::uint32_t i : loop.launches)

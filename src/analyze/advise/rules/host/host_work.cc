@@ -14,16 +14,13 @@
 namespace purlin::analyze {
 namespace {
 
-constexpr double kLeastHost = 0.03;  // of the host's time that any program keeps
-// Rounds that repeat in a step can be done once, over a batch, or as one graph. Seven measured
-// loops of 8 and more rounds kept 1 to 23 % of the step.
-constexpr double kManyRounds = 8, kSomeLoops = 0.2, kWorstLoop = 0.6, kUsualLoop = 0.2;
+constexpr double kManyRounds = 8, kSomeLoops = 0.2;
 constexpr double kWorstOther = 0.9;
 
 // Of the host's time, what stays.
 Interval3 host_left(const LoopShare& loops) {
-  if (loops.launches < kSomeLoops) return {kWorstOther, 0.5, kLeastHost};
-  return {kWorstLoop, std::max(kUsualLoop, 1 / loops.rounds), kLeastHost};
+  if (loops.launches < kSomeLoops) return {kWorstOther, 0.5, kLoopLeft.high};
+  return {kLoopLeft.low, std::max(kLoopLeft.mid, 1 / loops.rounds), kLoopLeft.high};
 }
 
 }  // namespace

@@ -28,7 +28,6 @@ bool one_of(const std::string_view (&names)[kCount], std::string_view name) {
   return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 
-constexpr int kMostOpsAbove = 64;
 constexpr std::string_view kScalars[] = {"aten::item", "aten::_local_scalar_dense",
                                          "aten::is_nonzero"};
 
@@ -41,7 +40,7 @@ template <std::size_t kCount>
 const Op* outermost(const Timeline& timeline, std::uint32_t op,
                     const std::string_view (&names)[kCount]) {
   const Op* out = nullptr;
-  int seen = 0;  // records of other tools may go in circles
+  int seen = 0;
   for (; op < timeline.ops.size() && ++seen < kMostOpsAbove; op = timeline.ops[op].parent)
     if (one_of(names, name_in(timeline, timeline.ops[op].name))) out = &timeline.ops[op];
   return out;

@@ -12,6 +12,7 @@
 namespace purlin::analyze {
 
 inline constexpr std::uint64_t kReadBytes = 64;  // of a copy that carries single values
+inline constexpr int kMostOpsAbove = 64;         // records of other tools may go in circles
 
 // What the host reads: the time of the ops, and the device's work that makes what is read.
 struct Reads {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host waits for the device, and launches the next work only then.
 #include "analyze/advise/rules/host/host_view.h"
+#include "analyze/advise/rules/host/masks.h"
 #include "analyze/advise/rules/host/reads.h"
 #include "analyze/advise/rules/pricing.h"
 #include "analyze/advise/rules/remedies.h"
@@ -271,6 +272,7 @@ void add_syncs_rule(HostView& view) {
   join_reads(view, std::move(row), out);
   remove_reads(std::move(reads), std::move(edit), out.change);
   remove_tests(view, out);
+  replace_mask_loops(view, out);
   if (by_replay) {
     const double saved = view.facts.replayer->saving(out.change).share.mid;
     if (saved < kByReplay) return;

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Masks: loops that choose elements by a mask, group by group. The host waits in each round for the
+// number of chosen elements. All rounds can be one op over all elements. Their sizes differ, so
+// loop.h does not find them. Of a sorted
+// profile with ops; without them nothing is found.
+#pragma once
+
+#include "analyze/advise/rules/host/host_view.h"
+
+namespace purlin::analyze {
+
+// Adds to the change what goes with such loops, and its evidence.
+void replace_mask_loops(const HostView& view, Intervention& out);
+
+}  // namespace purlin::analyze
