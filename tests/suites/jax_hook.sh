@@ -91,6 +91,16 @@ mkdir -m 700 own && mkdir -m 777 shared && ln -s own linked
 hooked "$PWD/own"
 is "files in a folder of this user" "$(files own)" 2
 is "their modes" "$(find own -name '*.hlo.gz' -perm 600 | wc -l)" 1
+# Programs that XLA compiled, and that its cache did not have, while Purlin recorded.
+compiled() {
+  mkdir -m 700 counted
+  expect_exit 0 env PURLIN_SPOOL="$PWD/counted" PURLIN_JAX=on PYTHONPATH="$hook:$PYTHONPATH" "$@" python3 "$loop" many
+  is "compiled programs with $*" "$(python3 -c 'import glob, json; print(json.load(open(glob.glob("counted/*.note")[0]))["compiled"])')" "$expected"
+  rm -r counted
+}
+expected=12 compiled A=1
+expected=0 compiled FAKE_JAX_CACHE=1
+expected=0 compiled PURLIN_IDLE=1
 for folder in shared linked gone; do
   hooked "$PWD/$folder"
   is "files in $folder" "$(find "$folder/" -type f 2>/dev/null | wc -l)" "$([ $folder = linked ] && echo 2 || echo 0)"

@@ -27,15 +27,37 @@ class Hook:
         self._forked = False
         self._seen = set()
         self.modules = self.bytes = self.left_out = self.cost_ns = 0
+        self._compiled = self._from_cache = 0
         self.reason, self.detail = "", ""
 
     def arm(self):
         os.register_at_fork(after_in_child=self._in_child)
         # Handlers run in the opposite order: those of jax, which it has registered, come after it.
         atexit.register(self._at_exit)
+        self._count_compilations()
 
     def _in_child(self):
         self._forked = True
+
+    # --- compilations: XLA times kernels in each that its cache does not have
+
+    def _count_compilations(self):
+        if os.environ.get("PURLIN_IDLE") == "1":
+            return  # nothing is recorded meanwhile
+        monitoring = getattr(self.jax, "monitoring", None)
+        listen = getattr(monitoring, "register_event_listener", None)
+        listen_to_times = getattr(monitoring, "register_event_duration_secs_listener", None)
+        if listen is not None and listen_to_times is not None:
+            listen(self._heard)
+            listen_to_times(self._heard_time)
+
+    def _heard(self, event, *_, **__):
+        if str(event).endswith("/cache_hits"):
+            self._from_cache += 1
+
+    def _heard_time(self, event, *_, **__):
+        if str(event).endswith("/backend_compile_duration"):
+            self._compiled += 1
 
     # --- the clients
 
@@ -123,6 +145,7 @@ class Hook:
             "modules": self.modules,
             "bytes": self.bytes,
             "left_out": self.left_out,
+            "compiled": max(0, self._compiled - self._from_cache),
             "cost_ns": self.cost_ns,
         }
         place = os.path.join(self.folder, "jax-%d.note" % self._pid)

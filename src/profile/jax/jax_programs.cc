@@ -99,7 +99,17 @@ class Programs {
   std::size_t bytes_ = 0;
 };
 
-void add_match(Profile& profile, const Programs& programs, double cost_ns) {
+// XLA times candidates for each product and convolution, and keeps the fastest.
+void note_autotuning(Profile& profile, double compiled) {
+  if (compiled <= 0) return;
+  jax_note(profile, "jax_autotuned",
+           "XLA timed kernels for products and convolutions while Purlin recorded, which made it "
+           "keep slower ones in measured runs. A run with a compilation cache "
+           "(JAX_COMPILATION_CACHE_DIR) that a run without Purlin has filled times none",
+           compiled);
+}
+
+void add_match(Profile& profile, const Programs& programs, double cost_ns, double compiled) {
   const ProgramMatch match = match_programs(profile, programs.processes);
   std::string text = fmt::format(
       "ops and shapes are from the texts of {} that XLA compiled, for {} of the program's time; {} "
@@ -115,6 +125,7 @@ void add_match(Profile& profile, const Programs& programs, double cost_ns) {
              "launches were too fast for the program that their order points to, or of another "
              "type: they have no op",
              match.implausible);
+  if (match.heavy_ns > 0) note_autotuning(profile, compiled);
 }
 
 }  // namespace
@@ -126,6 +137,7 @@ Result<JaxNote> parse_jax_note(const std::string& text) {
   note.pid = document["pid"].as_int();
   note.modules = std::max<std::int64_t>(0, document["modules"].as_int());
   note.left_out = std::max<std::int64_t>(0, document["left_out"].as_int());
+  note.compiled = std::max<std::int64_t>(0, document["compiled"].as_int());
   note.reason = document["reason"].as_string().substr(0, 64);
   note.detail = document["detail"].as_string().substr(0, 400);
   note.jax = document["jax"].as_string().substr(0, 64);
@@ -136,9 +148,10 @@ Result<JaxNote> parse_jax_note(const std::string& text) {
 
 void add_jax_programs(Profile& profile, const std::string& spool) {
   Programs programs(spool);
-  double cost_ns = 0;
+  double cost_ns = 0, compiled = 0;
   for (const JaxNote& note : read_jax_notes(spool)) {
     cost_ns += note.cost_ns;
+    compiled += static_cast<double>(note.compiled);
     if (!note.reason.empty())
       jax_note(profile, "jax_no_programs",
                fmt::format("the programs of JAX in process {} were not all read: {}", note.pid,
@@ -152,7 +165,7 @@ void add_jax_programs(Profile& profile, const std::string& spool) {
              "kernels have no ops",
              programs.left_out);
   profile.coverage.overhead_ns += cost_ns;
-  if (programs.modules > 0) add_match(profile, programs, cost_ns);
+  if (programs.modules > 0) add_match(profile, programs, cost_ns, compiled);
 }
 
 }  // namespace purlin::profile

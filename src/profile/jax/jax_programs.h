@@ -15,6 +15,7 @@ namespace purlin::profile {
 
 struct JaxNote {  // "purlin.jax/1"
   std::int64_t pid = 0, modules = 0, left_out = 0;
+  std::int64_t compiled = 0;  // programs that were not in JAX's cache, while Purlin recorded
   std::string reason, detail, jax;
   double cost_ns = 0;  // what the program waited for the hook
 };

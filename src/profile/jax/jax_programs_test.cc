@@ -120,6 +120,43 @@ TEST_F(JaxPrograms, ManyProcessesAreLeftOut) {
   EXPECT_EQ(causes(), "jax_programs_left_out:60 ");
 }
 
+// Only of products and convolutions does XLA try several kernels.
+TEST_F(JaxPrograms, WhatXlaTimedWhileItWasRecordedIsSaid) {
+  const auto causes_of = [&](const char* members, const std::string& module) {
+    leave("jax-7.hlo.gz", gzip(module).value());
+    leave_note("jax-7.note", 7, members);
+    Profile run = run_;
+    add_jax_programs(run, spool_);
+    std::string out;
+    for (const CoverageNote& note : run.coverage.notes)
+      out += fmt::format("{}:{:g} ", note.cause, note.count);
+    return out;
+  };
+  const std::string product = R"(HloModule jit_step, is_scheduled=true
+
+%dot (a: f32[8,8], b: f32[8,8]) -> f32[8,8] {
+  %a = f32[8,8]{1,0} parameter(0)
+  %b = f32[8,8]{1,0} parameter(1)
+  ROOT %d = f32[8,8]{1,0} dot(%a, %b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}
+
+%add (p: f32[8,8]) -> f32[8,8] {
+  %p = f32[8,8]{1,0} parameter(0)
+  ROOT %s = f32[8,8]{1,0} add(%p, %p)
+}
+
+ENTRY %main (x: f32[8,8]) -> f32[8,8] {
+  %x = f32[8,8]{1,0} parameter(0)
+  %scale = f32[8,8]{1,0} fusion(%x, %x), kind=kCustom, calls=%dot, metadata={op_name="jit(step)/dot_general"}, backend_config={"fusion_backend_config":{"kind":"__triton_gemm"}}
+  ROOT %shift = f32[8,8]{1,0} fusion(%scale), kind=kLoop, calls=%add, metadata={op_name="jit(step)/add"}
+}
+)";
+  EXPECT_EQ(causes_of(R"("compiled":3)", product), "jax_programs:6 jax_autotuned:3 ");
+  EXPECT_EQ(causes_of(R"("compiled":0)", product), "jax_programs:6 ");
+  EXPECT_EQ(causes_of(R"("compiled":-1)", product), "jax_programs:6 ");
+  EXPECT_EQ(causes_of(R"("compiled":3)", module_named("jit_step")), "jax_programs:6 ");
+}
+
 TEST_F(JaxPrograms, NothingIsSaidWithoutJax) {
   add_jax_programs(run_, spool_);
   add_jax_programs(run_, join_path(spool_, "gone"));
