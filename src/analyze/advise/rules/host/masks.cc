@@ -19,7 +19,7 @@ namespace purlin::analyze {
 namespace {
 
 // What index and index_put make of a mask: the places of the elements that it chooses.
-constexpr std::string_view kPlaces = "aten::nonzero";
+constexpr std::string_view kMaskOp = "aten::nonzero";
 // A round has one mask or two. Loops over a few levels or heads gain little.
 constexpr std::size_t kFewestMasks = 16;
 constexpr double kPause = 8;  // usual distances of two masks: then it is another loop
@@ -27,7 +27,7 @@ constexpr double kPause = 8;  // usual distances of two masks: then it is anothe
 const Op* mask_of(const Timeline& timeline, std::uint32_t op) {
   int seen = 0;
   for (; op < timeline.ops.size() && ++seen < kMostOpsAbove; op = timeline.ops[op].parent)
-    if (name_in(timeline, timeline.ops[op].name) == kPlaces) return &timeline.ops[op];
+    if (name_in(timeline, timeline.ops[op].name) == kMaskOp) return &timeline.ops[op];
   return nullptr;
 }
 
@@ -120,11 +120,11 @@ void replace_mask_loops(const HostView& view, Intervention& out) {
   if (loops.masks * view.share < static_cast<double>(kFewestMasks)) return;
   double ns = 0;
   for (const Interval& loop : loops.when) ns += static_cast<double>(loop.length());
-  out.evidence.push_back({"loops that choose elements by a mask",
-                          fmt::format("{} a step, {} of the host's time",
-                                      counted(loops.masks * view.share, "mask"),
-                                      short_ns(ns * view.share)),
-                          "timeline"});
+  out.evidence.push_back(
+      {"loops that choose elements by a mask",
+       fmt::format("{} a step, {} of the host's time", counted(loops.masks * view.share, "mask"),
+                   short_ns(ns * view.share)),
+       "timeline"});
   out.how.emplace_back(
       "PyTorch: no tensor[mask] or nonzero() in a loop over groups: torch.where or weights of 0 "
       "and 1 over all elements, index_add_ by the number of the group, or one sort by it");
