@@ -59,10 +59,13 @@ Result<std::optional<Evaluation>> BuildAhead::collect(const Config& config,
   const auto found = jobs_.find(key);
   if (found == jobs_.end()) return std::optional<Evaluation>();
   Job& job = found->second;
-  while (job.state != Job::kDone && working_ > 0) {
-    if (is_over()) return error(Code::kCancelled, "the build of {} was stopped", config.text());
+  ++collecting_;
+  if (job.state != Job::kDone) changed_.notify_all();
+  bool over = false;
+  while (job.state != Job::kDone && working_ > 0 && !(over = is_over()))
     changed_.wait_for(lock, kLook);
-  }
+  --collecting_;
+  if (over) return error(Code::kCancelled, "the build of {} was stopped", config.text());
   std::optional<Evaluation> outcome = std::move(job.outcome);
   if (job.state == Job::kWaiting)  // all compilers are gone
     std::erase_if(queue_, [&](const Config& queued) { return queued == config; });
@@ -111,9 +114,19 @@ void BuildAhead::serve() {
   changed_.notify_all();
 }
 
+// Where builds wait for measurements, a measurement waits for the builds under way. So what is
+// built is measured before more is begun: else each measurement would wait for one more build.
+bool BuildAhead::may_build() const {
+  if (!pause_to_measure_) return true;
+  if (measuring_ > 0) return false;
+  return collecting_ > 0 || std::none_of(jobs_.begin(), jobs_.end(), [](const auto& job) {
+           return job.second.state == Job::kDone;
+         });
+}
+
 std::optional<Config> BuildAhead::next() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return ending_ || (!queue_.empty() && measuring_ == 0); });
+  changed_.wait(lock, [&] { return ending_ || (!queue_.empty() && may_build()); });
   if (ending_) return std::nullopt;
   Config config = std::move(queue_.front());
   queue_.pop_front();

@@ -40,7 +40,8 @@ class BuildAhead {
   // Called once on each thread; `stop` ends builds. An empty function: this thread cannot build.
   using Start = std::function<Build(const std::atomic<bool>& stop)>;
 
-  // `pause_to_measure`: builds would disturb the measurement, so they wait.
+  // `pause_to_measure`: builds would disturb the measurement, so they wait for it, and for what is
+  // built and not collected.
   BuildAhead(Start start, int threads, bool pause_to_measure);
   ~BuildAhead();
   BuildAhead(const BuildAhead&) = delete;
@@ -70,6 +71,7 @@ class BuildAhead {
   };
 
   void serve();
+  bool may_build() const;
   std::optional<Config> next();
   void finish(const Config& config, const Result<Evaluation>& outcome);
 
@@ -82,7 +84,8 @@ class BuildAhead {
   bool ending_ = false;
   std::atomic<bool> stop_{false};  // of the builds
   int measuring_ = 0, building_ = 0;
-  int working_;  // threads that have not given up
+  int collecting_ = 0;  // calls that wait for a build
+  int working_;         // threads that have not given up
   std::vector<std::thread> threads_;
 };
 
