@@ -35,9 +35,23 @@ Result<OutputFormat> parse_output_format(std::string_view text) {
                text);
 }
 
+namespace {
+
+// `remedy` says how to write a key that is missing.
+Result<std::string> needed(TomlTable& table, std::string_view key, std::string_view remedy) {
+  Result<std::string> found = table.string(key);
+  if (found.is_ok() || table.node().find(key) != nullptr) return found;
+  return error(Code::kInvalid, "{}; {}", found.status().message(), remedy);
+}
+
+}  // namespace
+
 Result<OutputRules> read_output_rules(TomlTable& table) {
   OutputRules rules;
-  PURLIN_ASSIGN(const std::string format, table.string("format"));
+  PURLIN_ASSIGN(
+      const std::string format,
+      needed(table, "format",
+             "how times are printed: google-benchmark, nvbench, hyperfine, csv or regex"));
   const Result<OutputFormat> known = parse_output_format(format);
   if (!known.is_ok()) return table.node().find("format")->complain(known.status().message());
   rules.format = *known;
@@ -48,7 +62,9 @@ Result<OutputRules> read_output_rules(TomlTable& table) {
     PURLIN_ASSIGN(rules.time_column, table.string_or("time_column", rules.time_column));
     PURLIN_ASSIGN(rules.clock_column, table.string_or("clock_column", ""));
   } else if (rules.format == OutputFormat::kRegex) {
-    PURLIN_ASSIGN(rules.pattern, table.string("pattern"));
+    PURLIN_ASSIGN(
+        rules.pattern,
+        needed(table, "pattern", R"(it finds a time in a line, such as 'time: ([\d.]+) us')"));
   }
   if (rules.format == OutputFormat::kCsv || rules.format == OutputFormat::kRegex) {
     PURLIN_ASSIGN(rules.unit, table.string_or("unit", rules.unit));

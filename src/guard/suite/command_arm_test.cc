@@ -135,7 +135,13 @@ thresholds = {detectable = 0.1}
   };
   EXPECT_NE(complaint("format = \"csv\"\n").find("a command needs 'run'"), std::string::npos);
   EXPECT_NE(complaint("run = [\"x\"]\nformat = \"perf\"\n").find("s.toml:5"), std::string::npos);
-  EXPECT_NE(complaint("run = [\"x\"]\nformat = \"regex\"\n").find("pattern"), std::string::npos);
+  EXPECT_NE(complaint("run = [\"x\"]\n").find("google-benchmark, nvbench"), std::string::npos);
+  const std::string regex = "run = [\"x\"]\nformat = \"regex\"\n";
+  EXPECT_NE(complaint(regex).find("'pattern'; it finds a time in a line"), std::string::npos);
+  for (const char* pattern : {"(", "none"})
+    EXPECT_EQ(complaint(regex + "pattern = \"" + pattern + "\"\n")
+                  .find(std::string("s.toml:6:11: pattern '") + pattern),
+              0u);
   EXPECT_NE(complaint("run = [\"x\"]\nformat = \"csv\"\nunit = \"days\"\n").find("'unit' must be"),
             std::string::npos);
   EXPECT_NE(complaint("run = [\"x\"]\nformat = \"csv\"\npatern = \"y\"\n").find("patern"),

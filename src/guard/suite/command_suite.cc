@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guard/suite/command_suite.h"
 
+#include "measure/output/benchmark_output.h"
+
 namespace purlin::guard {
 namespace {
 
@@ -48,6 +50,8 @@ Result<CommandSpec> parse_command(const Toml& node, const Thresholds& defaults) 
   PURLIN_ASSIGN(command.directory, table.string_or("directory", ""));
   PURLIN_TRY(parse_environment(table.optional("environment"), &command.environment));
   PURLIN_ASSIGN(command.rules, read_output_rules(table));
+  if (const Status readable = measure::check_output_rules(command.rules); !readable.is_ok())
+    return table.node().find("pattern")->complain(readable.message());
   PURLIN_ASSIGN(command.timeout_s, seconds(table, "timeout_s", command.timeout_s));
   if (command.timeout_s == 0)
     return table.node().find("timeout_s")->complain("'timeout_s' must be above 0");

@@ -65,11 +65,11 @@ Result<std::vector<BenchmarkTimes>> csv(std::string_view text, const OutputRules
   return collector.finish("there are no lines after the header");
 }
 
-Result<std::vector<BenchmarkTimes>> lines(std::string_view text, const OutputRules& rules) {
+Result<Regex> pattern_of(const OutputRules& rules) {
   if (rules.pattern.size() > kMaxPattern)
     return error(Code::kInvalid, "the pattern has {} bytes; at most {} are taken",
                  rules.pattern.size(), kMaxPattern);
-  const Result<Regex> pattern = Regex::compile(rules.pattern);
+  Result<Regex> pattern = Regex::compile(rules.pattern);
   if (!pattern.is_ok())
     return error(Code::kInvalid,
                  "pattern '{}' is no regular expression: {} (RE2's syntax: no back-references, no "
@@ -81,11 +81,17 @@ Result<std::vector<BenchmarkTimes>> lines(std::string_view text, const OutputRul
                  "pattern '{}' has {} groups; it needs one (the time), two (name, time) or three "
                  "(name, time, unit)",
                  rules.pattern, groups);
+  return pattern;
+}
+
+Result<std::vector<BenchmarkTimes>> lines(std::string_view text, const OutputRules& rules) {
+  PURLIN_ASSIGN(const Regex pattern, pattern_of(rules));
+  const int groups = pattern.groups();
   TimesCollector collector;
   PURLIN_TRY(for_each_line(text, [&](std::string_view line, std::size_t number) -> Status {
     line = line.substr(0, kMaxLine);
     Regex::Groups match;
-    if (!pattern->search(line, &match)) return Status::ok();
+    if (!pattern.search(line, &match)) return Status::ok();
     const std::string unit = groups == 3 ? std::string(match[3]) : rules.unit;
     const std::string name(groups >= 2 ? match[1] : std::string_view());
     const std::string digits(match[groups >= 2 ? 2 : 1]);
@@ -99,6 +105,10 @@ Result<std::vector<BenchmarkTimes>> lines(std::string_view text, const OutputRul
 }
 
 }  // namespace
+
+Status check_output_rules(const OutputRules& rules) {
+  return rules.format == OutputFormat::kRegex ? pattern_of(rules).status() : Status::ok();
+}
 
 Result<std::vector<BenchmarkTimes>> parse_benchmark_output(std::string_view text,
                                                            const OutputRules& rules,

@@ -29,6 +29,9 @@ struct BenchmarkTimes {
   std::string skipped;             // why the benchmark skips itself; "" = it does not
 };
 
+// kInvalid: no output can be read by these rules. Said before a command runs.
+Status check_output_rules(const OutputRules& rules);
+
 // `folder` holds nvbench's sample files; "" = do not read them.
 Result<std::vector<BenchmarkTimes>> parse_benchmark_output(std::string_view text,
                                                            const OutputRules& rules,

@@ -193,10 +193,13 @@ TEST(BenchmarkOutput, RegexLinesWithNameAndUnit) {
   regex.pattern = "time=(\\d+)";
   regex.unit = "ms";
   EXPECT_EQ((*parse_benchmark_output("time=3", regex, ""))[0].times_ns[0], 3e6);
-  regex.pattern = "(";
-  EXPECT_FALSE(parse_benchmark_output("x", regex, "").is_ok());
-  regex.pattern = "no groups";
-  EXPECT_FALSE(parse_benchmark_output("x", regex, "").is_ok());
+  EXPECT_TRUE(check_output_rules(regex).is_ok());
+  for (const char* pattern : {"(", "no groups"}) {
+    regex.pattern = pattern;
+    EXPECT_FALSE(parse_benchmark_output("x", regex, "").is_ok());
+    EXPECT_FALSE(check_output_rules(regex).is_ok());
+    EXPECT_TRUE(check_output_rules({OutputFormat::kCsv, {}, {}, {}, {}, pattern}).is_ok());
+  }
 }
 
 TEST(BenchmarkOutput, APatternCannotTakeForEver) {

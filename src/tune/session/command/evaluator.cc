@@ -3,6 +3,7 @@
 
 #include "base/files.h"
 #include "base/time.h"
+#include "measure/output/benchmark_output.h"
 #include "measure/race.h"
 #include "tune/session/command/runs.h"
 
@@ -179,6 +180,8 @@ Result<std::unique_ptr<CommandEvaluator>> CommandEvaluator::start(const KernelSp
                                                                   const ProblemShape& problem,
                                                                   const DeviceInfo& device,
                                                                   const PoolOptions& options) {
+  if (!spec.command->wall_time)
+    PURLIN_TRY(measure::check_output_rules(spec.command->rules).with_context(spec.file));
   PURLIN_ASSIGN(std::string root, make_temporary_directory("purlin-command"));
   return std::unique_ptr<CommandEvaluator>(new CommandEvaluator(
       std::make_unique<Impl>(spec, problem, device, std::move(root), options)));
