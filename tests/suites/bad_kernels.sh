@@ -75,6 +75,16 @@ expect_json "$tmp/out" '{e["config"]["BUG"]: e["status"] for e in d["evaluations
 expect_exit 2 tune mixed -q --no-store -o "$tmp/nowhere/result.json"
 expect_contains "$tmp/err" "there is no folder"
 [ ! -s "$tmp/out" ] || fail "tuned although the output's folder does not exist"
+expect_exit 2 tune mixed -q --no-store --html "$tmp/nowhere/page.html"
+expect_contains "$tmp/err" "there is no folder"
+[ ! -s "$tmp/out" ] || fail "tuned although the page's folder does not exist"
+# So are mistakes in what is named: the reference may take long.
+expect_exit 2 tune mixed --no-store --transfer "$tmp/nowhere.json"
+expect_contains "$tmp/err" "nowhere.json': there is no such file"
+! grep -q "reference" "$tmp/err" || fail "the reference ran before a mistake was found"
+expect_exit 2 tune mixed --no-store --limit 'tme_ms < 1'
+expect_contains "$tmp/err" "there is no 'tme_ms'"
+! grep -q "reference" "$tmp/err" || fail "the reference ran before a mistake was found"
 expect_exit 2 tune mixed -q --json --no-store -o "$tmp"
 expect_json "$tmp/out" 'd["best"]["config"]["BUG"] == 0'
 

@@ -62,6 +62,8 @@ expect_json "$tmp/out" 'all(e["compile_s"] > 0 for e in d["evaluations"])'
 expect_contains "$tmp/err" "the reference is the default config"
 expect_exit 0 purlin cache get spec.toml --json
 expect_json "$tmp/out" 'd["outcome"] == "exact" and d["entry"]["config"]["SCALE"] == 4'
+expect_exit 0 purlin cache get spec.toml --explain
+grep -q '^  device .* (driver ' "$tmp/out" || fail "the processor has no arch: $(grep '^  device' "$tmp/out")"
 
 # A winner that is there is confirmed, not searched again; --fresh searches.
 expect_exit 0 purlin tune spec.toml --budget 20 --json
@@ -69,6 +71,12 @@ expect_json "$tmp/out" 'len(d["evaluations"]) == 2 and d["best"]["config"]["SCAL
 expect_contains "$tmp/err" "holds"
 expect_exit 0 purlin tune spec.toml --budget 20 --fresh --json
 expect_json "$tmp/out" 'len(d["evaluations"]) == 20'
+# A larger budget than that of an ended session asks for more: the session continues.
+expect_exit 0 purlin tune spec.toml --budget 21 --json
+expect_json "$tmp/out" 'len(d["evaluations"]) == 21'
+expect_contains "$tmp/err" "continues a session of 20 evaluations"
+expect_exit 0 purlin tune spec.toml --budget 1 --fresh --no-store
+expect_contains "$tmp/out" "finals: 1 config measured again in"
 
 # Another text of the program is another kernel.
 sed -i 's/abs(SCALE - 4)/abs(SCALE - 8)/' program.c
@@ -126,6 +134,13 @@ mistake 'check = ["a{"]' "single brace"
 mistake 'outputs = ["../x"]' "no file of the working folder"
 mistake 'outputs = ["x"]
 expect = "12"' "64 hexadecimal digits"
+# Before anything is built.
+spec 'check = ["true"]' | sed "s/^pattern = .*/pattern = 'time: (\\\\d+'/" >wrong.toml
+expect_exit 2 purlin tune wrong.toml
+expect_contains "$tmp/err" "wrong.toml:" "is no regular expression"
+spec 'check = ["true"]' | sed '/^pattern = /d' >wrong.toml
+expect_exit 2 purlin tune wrong.toml
+expect_contains "$tmp/err" "needs 'pattern'" "such as 'time:"
 expect_exit 2 purlin tune spec.toml --device opencl:0
 expect_contains "$tmp/err" 'run on the host'
 expect_exit 2 purlin tune spec.toml --limit 'time_ms < 1'

@@ -6,9 +6,13 @@
 namespace purlin::cli {
 
 Status check_page_path(const std::string& path) {
-  if (!is_directory(path)) return Status::ok();
-  return error(Code::kInvalid, "--html '{}' is a folder: name the file to write, such as {}", path,
-               join_path(path, "report.html"));
+  if (path.empty() || path == "-") return Status::ok();
+  if (is_directory(path))
+    return error(Code::kInvalid, "--html '{}' is a folder: name the file to write, such as {}",
+                 path, join_path(path, "report.html"));
+  if (!is_directory(parent_path(path)))
+    return error(Code::kNotFound, "--html '{}': there is no folder '{}'", path, parent_path(path));
+  return Status::ok();
 }
 
 Status write_page(const Context& context, const page::Page& page, const std::string& path) {

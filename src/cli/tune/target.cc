@@ -82,12 +82,18 @@ std::string describe(const cache::Entry& entry, const Terminal& terminal) {
     regret += fmt::format("{}{:.2f} at {}", regret.empty() ? "" : ", ", ratio, shape.text());
   line("regret", regret);
   line("advice", cache::bucket_advice(entry));
-  line("device", fmt::format("{} ({}, driver {}, {})", entry.key.device, entry.key.arch,
-                             entry.key.driver, entry.key.toolkit));
+  std::vector<std::string> facts;  // the processor has no arch
+  for (const std::string& fact :
+       {entry.key.arch, entry.key.driver.empty() ? "" : "driver " + entry.key.driver,
+        entry.key.toolkit})
+    if (!fact.empty()) facts.push_back(fact);
+  line("device", facts.empty() ? entry.key.device
+                               : fmt::format("{} ({})", entry.key.device, join(facts, ", ")));
   line("outputs", !entry.verified                ? "not verified"
                   : entry.reference == "default" ? "verified against the default config"
                                                  : "verified against the reference");
-  line("found by", fmt::format("{}, {} evaluations", entry.strategy, entry.evaluations));
+  line("found by", fmt::format("{}, {} {}", entry.strategy, entry.evaluations,
+                               noun_for(entry.evaluations, "evaluation")));
   line("recorded", fmt::format("{} by {}@{}", entry.recorded_at, entry.user, entry.host));
   return text;
 }

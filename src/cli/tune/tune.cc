@@ -323,6 +323,10 @@ class TuneCommand : public Command {
     if (!output_.empty() && !is_directory(parent_path(output_)))
       return error(Code::kNotFound, "--output '{}': there is no folder '{}'", output_,
                    parent_path(output_));
+    PURLIN_TRY(check_page_path(html_));
+    for (const std::string& file : transfer_)
+      if (!file_exists(file))
+        return error(Code::kNotFound, "--transfer '{}': there is no such file", file);
     if (!html_.empty() && shapes_.size() > 1)
       return error(Code::kInvalid, "--html shows one problem shape; give one --shape");
     if (is_replay() && !shapes_.empty())

@@ -360,12 +360,14 @@ std::string report_text(const ReportInput& input, const Terminal& terminal, std:
   text += counted_text(input);
   if (const Rematched& again = result.rematched; again.rounds > 0)
     text += fmt::format(
-        "rematches: while compilers worked, {} leaders were measured again in {} rounds, {:.1f} s; "
-        "{} of them lost\n",
-        again.configs, again.rounds, again.seconds, again.out);
+        "rematches: while compilers worked, {} {} measured again in {} {}, {:.1f} s; {} of them "
+        "lost\n",
+        again.configs, again.configs == 1 ? "leader was" : "leaders were", again.rounds,
+        noun_for(again.rounds, "round"), again.seconds, again.out);
   if (verdict.rounds > 0)
-    text += fmt::format("finals: {} configs measured again in {} rounds\n",
-                        verdict.finalists.size(), verdict.rounds);
+    text += fmt::format("finals: {} {} measured again in {} {}\n", verdict.finalists.size(),
+                        noun_for(verdict.finalists.size(), "config"), verdict.rounds,
+                        noun_for(verdict.rounds, "round"));
   if (verdict.machine_change != 1)
     text += fmt::format(
         "the machine's state changed before the finals: the same configs take {:.1f} times as "

@@ -17,11 +17,15 @@ double seconds_since(std::int64_t start_ns) {
   return static_cast<double>(system_clock().monotonic_ns() - start_ns) * 1e-9;
 }
 
-Status set_limits(const SubjectOptions& options, const WorkerPool& pool, Subject& subject) {
+Status parse_limits(const SubjectOptions& options, Subject& subject) {
   for (const std::string& text : options.limits) {
     PURLIN_ASSIGN(SpecExpression limit, parse_limit(*subject.spec, text));
     subject.limits.push_back(std::move(limit));
   }
+  return Status::ok();
+}
+
+Status check_energy(const SubjectOptions& options, const WorkerPool& pool, Subject& subject) {
   const bool by_objective = options.objective != Objective::kTime;
   subject.energy =
       by_objective || needs_energy(subject.limits) || needs_energy(subject.spec->limits);
@@ -122,6 +126,7 @@ Result<std::unique_ptr<Subject>> open_kernel(const KernelSpec& spec, const Probl
   subject->spec = spec;
   subject->problem = problem;
   subject->name = spec.name;
+  PURLIN_TRY(parse_limits(options, *subject));  // before the reference, which may take long
   measure::WorkerSetup setup;
   setup.device = options.devices.front();
   setup.spec_path = spec.file;
@@ -133,7 +138,7 @@ Result<std::unique_ptr<Subject>> open_kernel(const KernelSpec& spec, const Probl
   PURLIN_TRY(start_pools(setup, options, *subject));
   WorkerPool& pool = *subject->pools.front();
   subject->device = pool.device();
-  PURLIN_TRY(set_limits(options, pool, *subject));
+  PURLIN_TRY(check_energy(options, pool, *subject));
   const std::int64_t start_ns = system_clock().monotonic_ns();
   if (spec.library) {
     PURLIN_TRY(list_library(pool, *subject, log));
