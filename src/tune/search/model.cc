@@ -147,7 +147,7 @@ class ModelSearch : public Strategy {
     if (outcome.time_ms) fast_.emplace(*outcome.time_ms, index);
     if (smooth_) smooth_->add(index, outcome.time_ms);
     ++idle_;
-    cost_s_ += outcome.cost_s;
+    used_s_ += outcome.used_s();
     if (profiled) {
       // Compiling runs in parallel and is not counted.
       measuring_s_ += outcome.evaluation->verify_s + outcome.evaluation->measure_s;
@@ -233,11 +233,11 @@ class ModelSearch : public Strategy {
     return index;
   }
 
-  // How many evaluations the budget allows, by the cost of those until now; 0 = not known.
+  // How many evaluations the budget allows, by the time that those until now used; 0 = not known.
   double allowed() const {
     double allowed = budget_;
-    if (budget_s_ > 0 && cost_s_ > 0) {
-      const double by_time = budget_s_ * static_cast<double>(ensemble_.observations()) / cost_s_;
+    if (budget_s_ > 0 && used_s_ > 0) {
+      const double by_time = budget_s_ * static_cast<double>(ensemble_.observations()) / used_s_;
       allowed = allowed > 0 ? std::min(allowed, by_time) : by_time;
     }
     return allowed;
@@ -387,7 +387,7 @@ class ModelSearch : public Strategy {
   const bool patient_;
   std::size_t most_outstanding_ = 1;             // where it is patient
   std::unordered_set<std::size_t> outstanding_;  // asked for, where it is patient
-  double cost_s_ = 0;                            // of the reported evaluations
+  double used_s_ = 0;                            // of the reported evaluations
   std::vector<std::size_t> pool_;                // configs to choose among
   std::vector<std::uint8_t> rows_;               // and their encodings
   std::vector<Ensemble::Prediction> expected_;

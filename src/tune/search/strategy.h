@@ -32,6 +32,11 @@ struct Outcome {
   double cost_s = 0;  // what it took, failed or not; 0 = not known
   // All that is known of it, for as long as the call takes; nullptr = no more than the above.
   const Evaluation* evaluation = nullptr;
+  // How much of a budget in seconds it used up: less than it cost where configs compile ahead or
+  // several devices work at once. nullopt: what it cost.
+  std::optional<double> passed_s{};
+
+  double used_s() const { return passed_s.value_or(cost_s); }
 };
 
 // What became of the knowledge of other runs.

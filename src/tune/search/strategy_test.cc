@@ -211,6 +211,30 @@ TEST(ModelSearch, SearchesSpacesTooLargeToList) {
   EXPECT_LT(best_of(space, "model", 150) + 10, best_of(space, "random", 150));
 }
 
+// Of configs that compile side by side, a budget in seconds allows many, however long each
+// compiles.
+TEST(ABudgetInSeconds, AllowsWhatPassesAndNotWhatCompilersSpend) {
+  const Space space = space_of(gemm_space());
+  PriorRun run;
+  for (std::size_t index = 0; index < space.size(); index += 7)
+    if (const std::optional<double> time_ms = time_of(space, index))
+      run.times.emplace_back(index, *time_ms);
+  std::sort(run.times.begin(), run.times.end(),
+            [](const auto& a, const auto& b) { return a.second < b.second; });
+  for (const bool with_priors : {false, true}) {
+    StrategyRequest request{space, 3, 0, 30};
+    if (with_priors) request.priors = {run};
+    const auto alone = make_strategy("auto", request).value();
+    const auto beside = make_strategy("auto", request).value();
+    for (int i = 0; i < 60; ++i) {
+      const std::size_t index = *alone->ask();
+      ASSERT_EQ(*beside->ask(), index) << i;
+      alone->tell(index, {time_of(space, index), 0.2});
+      beside->tell(index, {time_of(space, index), 3, nullptr, 0.2});
+    }
+  }
+}
+
 // One switch splits the space: the wide half is good nearly everywhere, the narrow half is mostly
 // slow and has the best configs. No single step leads from the best of the one to the other.
 double time_of_halves(const Space& space, std::size_t index) {

@@ -102,16 +102,17 @@ class TuningSession::Impl {
     }
     made.config = request.config;
     made.cumulative_cost_s = cost_s_ + made.cost_s;
-    if (journal_ != nullptr) PURLIN_TRY(journal_->append(made, wall_s()));
+    const double now_s = wall_s();
+    if (journal_ != nullptr) PURLIN_TRY(journal_->append(made, now_s));
     const std::size_t place = result_.evaluations.size();
     known_.emplace(made.config.text(), place);
-    count(made);
+    count(made, now_s);
     if (phase_ == Phase::kDefault) {
       take_default(place);
     } else if (const auto proposal = proposal_of(request); proposal != ahead_.end()) {
       const std::size_t index = proposal->index;
       ahead_.erase(proposal);
-      tell(index, result_.evaluations[place]);
+      tell(index, place);
     }
     report_progress();
     return Status::ok();
@@ -265,7 +266,7 @@ class TuningSession::Impl {
     for (const Journal::Record& record : journal_->records()) {
       known_.emplace(record.evaluation.config.text(), result_.evaluations.size());
       earlier_s_ = record.elapsed_s;
-      count(record.evaluation);
+      count(record.evaluation, record.elapsed_s);
     }
     result_.resumed = result_.evaluations.size();
     for (const RematchRound& round : journal_->rematches()) {
@@ -278,9 +279,12 @@ class TuningSession::Impl {
     find_best();
   }
 
-  void count(const Evaluation& evaluation) {
+  void count(const Evaluation& evaluation, double now_s) {
     result_.evaluations.push_back(evaluation);
     Evaluation& made = result_.evaluations.back();
+    // Configs compile ahead, and several devices work at once.
+    passed_s_.push_back(std::clamp(now_s - last_s_, 0.0, std::max(made.cost_s, 0.0)));
+    last_s_ = now_s;
     cost_s_ += made.cost_s;
     made.cumulative_cost_s = cost_s_;
     ++by_status_[static_cast<std::size_t>(made.status)];
@@ -350,11 +354,13 @@ class TuningSession::Impl {
 
   double left_s() const { return std::max(options_.budget.seconds - passed_s(), 1e-3); }
 
-  void tell(std::size_t index, const Evaluation& evaluation) {
+  void tell(std::size_t index, std::size_t place) {
+    const Evaluation& evaluation = result_.evaluations[place];
     Outcome outcome;
     outcome.time_ms = value_of(evaluation);
     outcome.cost_s = evaluation.cost_s;
     outcome.evaluation = &evaluation;
+    if (traits_.executes) outcome.passed_s = passed_s_[place];
     silent_ = false;
     strategy_.tell(index, outcome);
   }
@@ -380,7 +386,7 @@ class TuningSession::Impl {
   void take_default(std::size_t place) {
     result_.default_evaluation = place;
     const Evaluation& made = result_.evaluations[place];
-    tell(*default_index_, made);
+    tell(*default_index_, place);
     if (!made.ok()) result_.default_problem = "the default config failed: " + made.message;
     phase_ = Phase::kSearch;
   }
@@ -433,7 +439,7 @@ class TuningSession::Impl {
       if (traits_.guesses) guess();
       Proposal proposal{*index, space_.config(*index)};
       if (const auto found = known_.find(proposal.config.text()); found != known_.end()) {
-        tell(*index, result_.evaluations[found->second]);
+        tell(*index, found->second);
         continue;
       }
       if (!traits_.guesses || named_.insert(*index).second) announced_.push_back(proposal.config);
@@ -475,7 +481,8 @@ class TuningSession::Impl {
   const SessionTraits traits_;
   Clock& clock_;
   std::int64_t start_ns_;
-  double earlier_s_ = 0, cost_s_ = 0;
+  double earlier_s_ = 0, cost_s_ = 0, last_s_ = 0;
+  std::vector<double> passed_s_;        // of each evaluation: since the one before it, or its cost
   bool cut_ = false;                    // an evaluation was abandoned
   std::optional<double> finals_end_s_;  // of a budget in seconds: when they have to be over
   std::vector<Sample> costs_;           // of each config that worked, in seconds

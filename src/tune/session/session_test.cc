@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <limits>
@@ -371,6 +372,52 @@ TEST_F(SessionTest, AnEvaluationUnderWayIsKeptWhenAnotherDeviceDies) {
         run_session(space_, *strategy, {&healthy, &dying}, &kept, options_, clock_).is_ok());
   }
   EXPECT_EQ(static_cast<int>(journal()->records().size()), healthy.calls);
+}
+
+// Remembers how much of the budget each result used up.
+class Listener : public Strategy {
+ public:
+  explicit Listener(const Space& space) : inner_(make_exhaustive({space})) {}
+  std::string_view name() const override { return inner_->name(); }
+  std::optional<std::size_t> ask() override { return inner_->ask(); }
+  void tell(std::size_t index, const Outcome& outcome) override {
+    used_ms.push_back(std::lround(1e3 * outcome.used_s()));
+    inner_->tell(index, outcome);
+  }
+  std::vector<long> used_ms;
+
+ private:
+  std::unique_ptr<Strategy> inner_;
+};
+
+// Three are built at once for three seconds and then measured, each for 0.1 s.
+TEST_F(SessionTest, TheStrategyLearnsHowMuchOfTheBudgetPassed) {
+  options_.budget = {0, 60};
+  options_.spent_s = 5;
+  ScriptedEvaluator evaluator;
+  const std::vector<long> used = {3100, 3100, 100, 100};  // the default has no company
+  {
+    auto journal = this->journal().value();
+    Listener strategy(space_);
+    TuningSession session(space_, strategy, &journal, options_, {true, 3}, clock_);
+    for (int batch = 0; batch < 2; ++batch) {
+      std::vector<TuningSession::Request> out;
+      while (auto request = session.next().value()) out.push_back(*request);
+      clock_.now_ns += 3'000'000'000;
+      for (const TuningSession::Request& request : out) {
+        clock_.now_ns += 100'000'000;
+        Evaluation made = evaluator.evaluate(request.config, request.policy).value();
+        made.cost_s = 3.1;
+        ASSERT_TRUE(session.report(request, made).is_ok());
+      }
+    }
+    EXPECT_EQ(strategy.used_ms, used);
+  }
+  auto journal = this->journal().value();
+  Listener strategy(space_);
+  TuningSession session(space_, strategy, &journal, options_, {true, 3}, clock_);
+  static_cast<void>(session.next());
+  EXPECT_EQ(strategy.used_ms, used);  // of the journal as well
 }
 
 TEST_F(SessionTest, CanBeDrivenStepByStep) {

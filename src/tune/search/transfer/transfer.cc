@@ -10,6 +10,8 @@
 //   one result of theirs is easily an accident.
 //   With a budget of fewer than 20 evaluations it takes up to a third of them if the runs are
 //   wrong. Three configs are then drawn first, and their order must not speak against the runs.
+//   What a budget in seconds allows is not known before a config worked, so one is drawn until
+//   then.
 // - Then configs are drawn at random, until the pilot has passed or is refuted (rungs.h). Their
 //   best is asked for once the pilot has passed, and has to pass, too. Of the first few in their
 //   order it is the one whose neighbours they rate best. A refuted
@@ -137,6 +139,7 @@ class Transfer : public Strategy {
     told_.emplace_back(index, outcome);
     told_.back().second.evaluation = nullptr;
     cost_s_ += outcome.cost_s;
+    used_s_ += outcome.used_s();
     // That one config fails says little of the others: another takes its place.
     const bool failed_pilot = index == pilot_ && !log_time && outcome_.failed < kFailedPilots;
     if (failed_pilot) pilot_.reset();
@@ -231,7 +234,9 @@ class Transfer : public Strategy {
 
   // Until the pilot is asked for. Runs of a few winners have no order that draws could speak for.
   bool draws_first() const {
-    return proposed_.empty() && !few_ && allowed() > 0 && allowed() < kShort;
+    if (!proposed_.empty() || few_) return false;
+    const bool knows_cost = rest_request_.seconds <= 0 || std::isfinite(best_);
+    return !knows_cost || (allowed() > 0 && allowed() < kShort);
   }
 
   Trial one_of_the_first() {
@@ -384,11 +389,11 @@ class Transfer : public Strategy {
     if (belief < kDoubted) drop(praise_text(praise, belief));
   }
 
-  // How many evaluations the budget allows, by their mean cost; 0 = not known.
+  // How many evaluations the budget allows, by the time that those until now used; 0 = not known.
   double allowed() const {
     double allowed = static_cast<double>(rest_request_.evaluations);
-    if (rest_request_.seconds > 0 && cost_s_ > 0) {
-      const double by_time = rest_request_.seconds * static_cast<double>(told_.size()) / cost_s_;
+    if (rest_request_.seconds > 0 && used_s_ > 0) {
+      const double by_time = rest_request_.seconds * static_cast<double>(told_.size()) / used_s_;
       allowed = allowed > 0 ? std::min(allowed, by_time) : by_time;
     }
     return allowed;
@@ -528,8 +533,8 @@ class Transfer : public Strategy {
   std::optional<std::size_t> favourite_;    // their best
   std::optional<Rung> piloted_, favoured_;  // once their results are known
   Rungs rungs_;
-  bool few_ = false;   // the runs have few configs
-  double cost_s_ = 0;  // of the reported evaluations
+  bool few_ = false;                // the runs have few configs
+  double cost_s_ = 0, used_s_ = 0;  // of the reported evaluations
   TransferOutcome outcome_{.belief = kBelievedBefore};
   std::vector<std::optional<double>> praised_;  // log times of what runs praised, pilot included
   double best_ = std::numeric_limits<double>::infinity();  // log of ms

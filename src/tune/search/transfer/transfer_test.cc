@@ -137,6 +137,56 @@ TEST_F(Transfer, AShortBudgetCountsTheDefaultAsOneOfTheFirst) {
   EXPECT_EQ(strategy->transfer()->proposed, 1u);
 }
 
+// Answers until something praised is asked for, and returns the number of draws before it.
+std::size_t drawn_before_the_pilot(Strategy& strategy, const Space& space, const Outcome& known) {
+  while (true) {
+    const std::optional<std::size_t> index = strategy.ask();
+    if (!index || strategy.transfer()->proposed > 0) return strategy.transfer()->drawn;
+    Outcome outcome = known;
+    if (outcome.time_ms) outcome.time_ms = time_of(space, *index, 0);
+    strategy.tell(*index, outcome);
+  }
+}
+
+// Without a default, no cost is known at first, and the pilot may be the slowest config there is.
+TEST_F(Transfer, ABudgetInSecondsDrawsUntilACostIsKnown) {
+  const auto drawn = [&](std::size_t evaluations, const Outcome& known) {
+    StrategyRequest request{space_, 1, evaluations, 60};
+    request.priors = {run_of(space_, 0)};
+    return drawn_before_the_pilot(*make_transfer(request), space_, known);
+  };
+  for (const std::size_t evaluations : {0u, 200u}) {
+    EXPECT_EQ(drawn(evaluations, {1.0, 0.1}), 1u);           // 600 evaluations
+    EXPECT_EQ(drawn(evaluations, {1.0, 6}), 3u);             // 10 evaluations: a short budget
+    EXPECT_EQ(drawn(evaluations, {1.0, 0}), 1u);             // the cost stays unknown
+    EXPECT_EQ(drawn(evaluations, {std::nullopt, 0.1}), 3u);  // a failure costs something else
+  }
+}
+
+TEST_F(Transfer, ABudgetInSecondsDrawsNoneBeforeThePilotWhereTheDefaultWorked) {
+  StrategyRequest request{space_, 1, 0, 60};
+  request.priors = {run_of(space_, 0)};
+  const std::size_t slow = request.priors.front().times.back().first;
+  const auto strategy = make_transfer(request);
+  strategy->tell(slow, {time_of(space_, slow, 0), 0.1});
+  EXPECT_EQ(drawn_before_the_pilot(*strategy, space_, {1.0, 0.1}), 0u);
+}
+
+// While the first are compiled, nothing praised is asked for, and no more than three are drawn.
+TEST_F(Transfer, ABudgetInSecondsAsksForNothingPraisedAhead) {
+  StrategyRequest request{space_, 1, 0, 60};
+  request.priors = {run_of(space_, 0)};
+  const auto strategy = make_transfer(request);
+  const std::size_t first = *strategy->ask();
+  EXPECT_TRUE(strategy->ask());
+  EXPECT_TRUE(strategy->ask());
+  EXPECT_EQ(strategy->ask(), std::nullopt);
+  EXPECT_EQ(strategy->transfer()->proposed, 0u);
+  strategy->tell(first, {time_of(space_, first, 0), 0.1});
+  EXPECT_TRUE(strategy->ask());
+  EXPECT_EQ(strategy->transfer()->proposed, 1u);
+}
+
 // The best of wrong runs may take a third of such a budget.
 TEST_F(Transfer, AShortBudgetAsksForNothingThatRunsTurnedRoundPraise) {
   int without = 0;
