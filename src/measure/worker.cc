@@ -88,7 +88,7 @@ Json Worker::open_request(int bench) const {
                        {"seed", static_cast<std::int64_t>(setup.seed)}});
 }
 
-// What a step of open() that took too long says of the problem. The compiler does not depend on it.
+// Where a step of open() took too long: how that depends on the problem. A compilation does not.
 std::string Worker::too_long(const std::string& step, const BenchSetup& bench) {
   if (step == "reference")
     return fmt::format(

@@ -3,7 +3,7 @@
 // use.
 //
 // Times of two sessions differ by the state of the machine as well. An entry of a config that the
-// finals found slower than the winner gives way, whatever time it has.
+// finals found slower than the winner gives way, also where it has the lower time.
 // Not thread-safe for one store. Failure: that of Store::put; the winner is then not stored.
 #pragma once
 
