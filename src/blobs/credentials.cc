@@ -17,6 +17,8 @@ constexpr std::size_t kMaxKeyAnswer = std::size_t{1} << 20;
 constexpr double kTokenServiceTimeoutS = 20;
 // A machine outside of the cloud has no metadata service: nothing answers there.
 constexpr double kMetadataTimeoutS = 1;
+// A service that is there, on a host that may be busy.
+constexpr double kAnsweringTimeoutS = 5;
 constexpr int kMetadataAttempts = 2;
 constexpr std::string_view kContainerHost = "http://169.254.170.2";
 
@@ -162,7 +164,7 @@ Result<Credentials> CredentialSource::from_container() {
   if (token.find_first_of("\r\n") != token.npos)
     return error(Code::kInvalid, "the container's authorization token has more than one line");
   if (!token.empty()) request.headers.emplace_back("Authorization", token);
-  request.timeout_s = kMetadataTimeoutS * 5;
+  request.timeout_s = kAnsweringTimeoutS;
   PURLIN_ASSIGN(const std::string answer, ask(request, "the container's credentials"));
   return from_document(answer, "the container's credentials");
 }
@@ -187,6 +189,7 @@ Result<Credentials> CredentialSource::from_instance() {
   for (int attempt = 1; !token.is_ok() && attempt < kMetadataAttempts; ++attempt)
     token = token_of_session();
   if (!token.is_ok()) return token.status();
+  request.timeout_s = kAnsweringTimeoutS;
   const HttpHeaders with_token = {{"X-aws-ec2-metadata-token", std::string(trim(*token))}};
   constexpr std::string_view kRoles = "/latest/meta-data/iam/security-credentials/";
   PURLIN_ASSIGN(const std::string roles, asked("GET", kRoles, with_token));

@@ -68,6 +68,8 @@ TEST_F(CredentialSourceTest, AnInstancesRoleNeedsASession) {
   EXPECT_EQ(script_.header(1, "X-aws-ec2-metadata-token"), "session");
   EXPECT_EQ(script_.asked[2],
             "GET http://169.254.169.254/latest/meta-data/iam/security-credentials/my%20role");
+  EXPECT_LT(script_.timeouts_s[0], script_.timeouts_s[1]) << "the session shows that it is there";
+  EXPECT_EQ(script_.timeouts_s[1], script_.timeouts_s[2]);
   EXPECT_EQ(instance.current()->access_key, "A");
   EXPECT_EQ(script_.asked.size(), 3u) << "kept";
 }

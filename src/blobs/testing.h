@@ -88,6 +88,7 @@ struct Script {
   std::deque<Result<HttpResponse>> answers;
   std::vector<std::string> asked;  // "GET http://…"
   std::vector<HttpHeaders> headers;
+  std::vector<double> timeouts_s;
   // Of the request of that number, from 0; "" where it had none.
   std::string header(std::size_t request, const std::string& wanted) const {
     for (const auto& [name, value] : headers.at(request))
@@ -102,6 +103,7 @@ class ScriptedHttp : public HttpClient {
   Result<HttpResponse> send(const HttpRequest& request) override {
     script_.asked.push_back(request.method + " " + request.url);
     script_.headers.push_back(request.headers);
+    script_.timeouts_s.push_back(request.timeout_s);
     if (script_.answers.empty()) return error(Code::kUnavailable, "no more answers");
     auto answer = std::move(script_.answers.front());
     script_.answers.pop_front();

@@ -164,6 +164,7 @@ class DeviceWorkbench : public Workbench {
     const auto context = [&](const Status& status) {
       return status.with_context(fmt::format("{}: the reference", spec_.file));
     };
+    step("compile reference");
     const Result<gpu::Binary> binary =
         build_binary(compile_request(spec_, *source, spec_.reference.entry, {}), nullptr);
     if (!binary.is_ok())

@@ -31,8 +31,8 @@ class Workbench {
     bool compile_only = false;        // no buffers, no reference; evaluate() may not be called
     std::uint64_t seed = 0;           // added to the spec's seed: other contents, same shapes
     BinaryCache* binaries = nullptr;  // not owned; nullptr: compile every time
-    // Called when a step begins: "reference"; "compile", "verify", "measure". It shows the step of
-    // a crash or a hang.
+    // Called when a step begins: "compile reference", "reference"; "compile", "verify", "measure".
+    // It shows the step of a crash or a hang.
     std::function<void(std::string_view)> on_step;
   };
   // Allocates, fills and runs the reference. kInvalid with where the spec is wrong (a reference

@@ -88,6 +88,15 @@ Json Worker::open_request(int bench) const {
                        {"seed", static_cast<std::int64_t>(setup.seed)}});
 }
 
+// Where a step of open() took too long: how that depends on the problem. A compilation does not.
+std::string Worker::too_long(const std::string& step, const BenchSetup& bench) {
+  if (step == "reference")
+    return fmt::format(
+        ": the reference at {} is too much for this device; a smaller shape takes less",
+        bench.problem.text());
+  return step.empty() ? fmt::format(": it lays out the arguments at {}", bench.problem.text()) : "";
+}
+
 // Starts a child and opens the bench (-1: none) in it, unless that is done. An error that the child
 // reports is final. If the child dies, the start is tried a second and a third time.
 Status Worker::ensure_open(int bench) {
@@ -103,10 +112,13 @@ Status Worker::ensure_open(int bench) {
     report_phase(fresh ? fmt::format("starts a worker for {}", setup_.device)
                        : std::string("lays out the arguments"));
     const std::function<void(std::string_view)> on_step = [this](std::string_view step) {
+      if (step == "compile reference") report_phase("compiles the reference");
       if (step == "reference") report_phase("runs the reference");
     };
     WorkerChannel::Patience patience;
     patience.timeout_s = setup_.start_timeout_s;
+    patience.each_step = true;
+    patience.reference_timeout_s = setup_.reference_timeout_s;
     patience.stop = stop_;
     patience.on_step = &on_step;
     const Answer answer = channel_->ask(fresh ? start_request() : open_request(bench), patience);
@@ -117,10 +129,7 @@ Status Worker::ensure_open(int bench) {
         return error(Code::kCancelled, "the worker for {} {}", setup_.device, why);
       if (answer.kind == Answer::Kind::kTimedOut)
         return error(Code::kTimeout, "the worker for {} {}{}", setup_.device, why,
-                     fresh ? ""
-                           : fmt::format(": the reference at {} is too much for this device; a "
-                                         "smaller shape takes less",
-                                         benches_[static_cast<std::size_t>(bench)].problem.text()));
+                     fresh ? "" : too_long(answer.step, benches_[static_cast<std::size_t>(bench)]));
       continue;
     }
     if (const Status status = status_of(answer.reply); !status.is_ok()) {

@@ -42,7 +42,10 @@ struct WorkerSetup {
   bool verify = true;
   std::uint64_t seed = 0;
   std::map<std::string, std::string> environment;  // added to what the process inherits
-  double start_timeout_s = 300;  // for opening the device, or a bench with its reference
+  // For each step of a start: opening the device, laying out the arguments, compiling the
+  // reference. How long these take says how busy the host is, and nothing of the problem's size.
+  double start_timeout_s = 300;
+  double reference_timeout_s = 300;  // for the run of the reference
   // Hears what the worker does, in words for people: "runs the reference". On the caller's thread.
   std::function<void(std::string_view)> on_phase{};
 };
@@ -100,6 +103,7 @@ class Worker {
   Result<Evaluation> ask(Json request, const Config& config, double timeout_s, double limit_s,
                          int bench);
   void report_phase(std::string_view phase) const;
+  static std::string too_long(const std::string& step, const BenchSetup& bench);
   Json start_request() const;
   Json open_request(int bench) const;
 

@@ -59,6 +59,7 @@ std::string doing(const std::string& step) {
   if (step == "verify") return "in the launch that is verified";
   if (step == "measure") return "while measuring";
   if (step == "reference") return "in the reference";
+  if (step == "compile reference") return "while compiling the reference";
   return "while setting up";
 }
 
@@ -124,6 +125,7 @@ WorkerChannel::Answer WorkerChannel::gone(Answer::Kind kind, const std::string& 
   drain_errors();
   Answer answer;
   answer.kind = kind;
+  answer.step = step_;
   answer.message = !how.empty() ? how
                    : exit       ? "ended with " + exit->text()
                                 : std::string("does not end even when killed");
@@ -138,16 +140,23 @@ WorkerChannel::Answer WorkerChannel::gone(Answer::Kind kind, const std::string& 
 class WorkerChannel::Deadline {
  public:
   explicit Deadline(const Patience& patience)
-      : patience_(patience), start_ns_(system_clock().monotonic_ns()), step_ns_(start_ns_) {}
+      : patience_(patience),
+        start_ns_(system_clock().monotonic_ns()),
+        step_ns_(start_ns_),
+        timeout_s_(patience.timeout_s) {}
 
-  void begin_step() {
-    if (patience_.each_step) step_ns_ = system_clock().monotonic_ns();
+  void begin_step(std::string_view step) {
+    if (!patience_.each_step) return;
+    step_ns_ = system_clock().monotonic_ns();
+    const bool own = step == "reference" && patience_.reference_timeout_s > 0;
+    timeout_s_ = own ? patience_.reference_timeout_s : patience_.timeout_s;
   }
+  double timeout_s() const { return timeout_s_; }
 
   // Until when to wait before asking again. Another thread may set `stop`, and nothing would end
   // the wait for it.
   std::int64_t next_ns() const {
-    std::int64_t next = std::min(end_ns(step_ns_, patience_.timeout_s), limit_ns());
+    std::int64_t next = std::min(end_ns(step_ns_, timeout_s_), limit_ns());
     if (patience_.stop != nullptr)
       next = std::min(next, system_clock().monotonic_ns() + kStopLookNs);
     return next;
@@ -161,7 +170,7 @@ class WorkerChannel::Deadline {
         return Answer::Kind::kStopped;
     }
     if (now >= limit_ns()) return Answer::Kind::kStopped;
-    if (now >= end_ns(step_ns_, patience_.timeout_s)) return Answer::Kind::kTimedOut;
+    if (now >= end_ns(step_ns_, timeout_s_)) return Answer::Kind::kTimedOut;
     return std::nullopt;
   }
 
@@ -176,6 +185,7 @@ class WorkerChannel::Deadline {
   const Patience& patience_;
   const std::int64_t start_ns_;
   std::int64_t step_ns_;         // when the present step began
+  double timeout_s_;             // of the present step
   std::int64_t stopped_ns_ = 0;  // when `stop` was seen
 };
 
@@ -199,7 +209,7 @@ WorkerChannel::Answer WorkerChannel::ask(Json request, const Patience& patience)
                     fmt::format("sent '{}' instead of a reply", text.substr(0, 200)));
       if (const Json* step = reply->find("step"); step != nullptr) {
         step_ = step->as_string();
-        deadline.begin_step();
+        deadline.begin_step(step_);
         if (patience.on_step != nullptr) (*patience.on_step)(step_);
         continue;
       }
@@ -215,7 +225,7 @@ WorkerChannel::Answer WorkerChannel::ask(Json request, const Patience& patience)
     if (const std::optional<Answer::Kind> over = deadline.over())
       return gone(*over, *over == Answer::Kind::kStopped
                              ? "was stopped"
-                             : fmt::format("took longer than {:g} s", patience.timeout_s));
+                             : fmt::format("took longer than {:g} s", deadline.timeout_s()));
   }
 }
 

@@ -33,12 +33,14 @@ class WorkerChannel {
     enum class Kind { kReply, kDied, kTimedOut, kStopped } kind = Kind::kReply;
     Json reply;
     std::string message;  // unless kReply: how it ended, in which step, and the end of its stderr
+    std::string step;     // unless kReply: the last step that the child reported
   };
   // How long to wait.
   struct Patience {
-    double timeout_s = 0;    // <= 0: without a limit
-    bool each_step = false;  // the timeout begins again at each step that the child reports
-    double limit_s = 0;      // > 0: ends the wait at the latest (kStopped)
+    double timeout_s = 0;            // <= 0: without a limit
+    bool each_step = false;          // the timeout begins again at each step that the child reports
+    double reference_timeout_s = 0;  // > 0: instead of the timeout, of each run of a reference
+    double limit_s = 0;              // > 0: ends the wait at the latest (kStopped)
     const std::atomic<bool>* stop =
         nullptr;         // once true, it ends the wait (kStopped) and the child
     double grace_s = 0;  // so much later

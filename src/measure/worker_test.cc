@@ -59,8 +59,10 @@ Result<std::unique_ptr<gpu::Device>> open_test_device(std::string_view name) {
         return Status(Code::kTimeout, "somebody else counts");
       return std::map<std::string, double>{{"dram_read_bytes", 4096}};
     };
-  behaviour.compile = [](const gpu::CompileRequest& request) -> Status {
+  behaviour.compile = [device = std::string(name)](const gpu::CompileRequest& request) -> Status {
     const Value* mode = request.config.find("MODE");
+    while (mode == nullptr && device == "stuck compiler") ::pause();
+    if (mode == nullptr && device == "busy compiler") ::sleep(1);
     if (mode == nullptr || to_text(*mode) != "syntax") return Status::ok();
     return {Code::kInvalid,
             "bad.cl:3:1: error: unknown type name 'flaot'\n" + std::string(10'000, '^') + " note"};
@@ -329,17 +331,29 @@ TEST_F(WorkerTest, ThePhasesOfTheStartAreReported) {
   std::vector<std::string> phases;
   setup_.on_phase = [&](std::string_view phase) { phases.emplace_back(phase); };
   start();
-  ASSERT_EQ(phases.size(), 3u);
-  EXPECT_EQ(phases.front(), "starts a worker for test");
-  EXPECT_EQ(phases.back(), "runs the reference");
+  EXPECT_EQ(phases, (std::vector<std::string>{"starts a worker for test", "lays out the arguments",
+                                              "compiles the reference", "runs the reference"}));
 }
 
 TEST_F(WorkerTest, AReferenceThatTakesTooLongIsNamed) {
   setup_.device = "sleeper";
-  setup_.start_timeout_s = 0.5;
+  setup_.reference_timeout_s = 0.5;
   const Status status = Worker::start(setup_).status();
   EXPECT_EQ(status.code(), Code::kTimeout);
   EXPECT_NE(status.message().find("a smaller shape"), std::string::npos) << status.message();
+}
+
+// A compiler that waits for a processor says nothing of the shape.
+TEST_F(WorkerTest, AReferenceThatCompilesForLongIsNotTooMuchForTheDevice) {
+  setup_.device = "busy compiler";
+  setup_.reference_timeout_s = 0.5;
+  start();
+  expect_alive();
+  setup_.device = "stuck compiler";
+  setup_.start_timeout_s = 0.5;
+  const Status status = Worker::start(setup_).status();
+  EXPECT_EQ(status.code(), Code::kTimeout);
+  EXPECT_EQ(status.message().find("a smaller shape"), std::string::npos) << status.message();
 }
 
 TEST_F(WorkerTest, AProgramThatIsNoWorkerIsGivenUp) {

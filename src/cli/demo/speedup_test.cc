@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/demo/speedup.h"
 
+#include "cli/demo/steps.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -54,6 +56,14 @@ TEST(Speedup, TextsNameDirectionAndInterval) {
   EXPECT_EQ(faster.interval_text(), "96 % interval [1.40, 1.60], 8 pairs of processes");
   EXPECT_EQ(slower.effect_text(), "1.25x slower");
   EXPECT_EQ(slower.interval_text(), "50 % interval [0.70, 0.90], 1 pair of processes");
+}
+
+// On a busy machine 40 s may be the compilation of two configs.
+TEST(DemoSearch, FewConfigsAreWorthMoreSearches) {
+  EXPECT_TRUE(is_worth_another_search(1, 100, 600));
+  EXPECT_FALSE(is_worth_another_search(5, 100, 40));
+  EXPECT_TRUE(is_worth_another_search(5, 2, 40));
+  EXPECT_FALSE(is_worth_another_search(5, 2, 640));
 }
 
 TEST(Speedup, FailsWithTheProcess) {

@@ -10,6 +10,7 @@
 #include "cli/demo/run.h"
 #include "cli/demo/speedup.h"
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -25,9 +26,14 @@ const Json* slower_config(const Json& tuned, double factor);
 // The smallest factor that the demo plants. The gate finds it on a GPU and on a busy CPU.
 inline constexpr double kLeastPlantedSlowdown = 1.3;
 
+// Whether to search again after so many searches found no config slower than the winner, the last
+// of which tried so many configs in so many seconds. On a busy machine seconds say little: a few
+// configs show nothing.
+bool is_worth_another_search(int searches, std::size_t tried, double seconds);
+
 // Tunes a kernel within `budget` and caches the winner. `document` is that of `tune --json`. A
-// search that measured no config slower than the winner is asked again, for twice the time, at most
-// four times: the gate would have nothing to show.
+// search that measured no config slower than the winner is made again, for twice the time, as long
+// as that is worth it: the gate would have nothing to show.
 struct TunedKernel {
   Json document;
   Json figures;

@@ -10,6 +10,8 @@ namespace purlin::cli {
 namespace {
 
 constexpr int kSearches = 5;
+constexpr std::size_t kFewConfigs = 10;
+constexpr double kLongSearchS = 300;
 constexpr double kLeastSecondSearchS = 5;
 
 Result<Json> search(const DemoRun& run, const std::string& kernel, const std::string& budget) {
@@ -40,18 +42,24 @@ const Json* slower_config(const Json& tuned, double factor) {
   return slower == nullptr ? nullptr : &(*slower)["config"];
 }
 
+bool is_worth_another_search(int searches, std::size_t tried, double seconds) {
+  return searches < kSearches || (tried < kFewConfigs && seconds < kLongSearchS);
+}
+
 Result<TunedKernel> tune_kernel(const DemoRun& run, const std::string& kernel,
                                 const std::string& budget) {
   run.step(2, fmt::format("tune: search the configs of {} on the device", kernel));
   TunedKernel tuned;
   PURLIN_ASSIGN(tuned.document, search(run, kernel, budget));
   double seconds = parse_duration_s(budget).value_or(1);
-  for (int searches = 1; searches < kSearches; ++searches) {
-    if (slower_config(tuned.document, kLeastPlantedSlowdown) != nullptr) break;
+  for (int searches = 1; slower_config(tuned.document, kLeastPlantedSlowdown) == nullptr;
+       ++searches) {
+    const std::size_t tried = tuned.document["evaluations"].items().size();
+    if (!is_worth_another_search(searches, tried, seconds)) break;
     seconds = std::max(2 * seconds, kLeastSecondSearchS);
     run.say(fmt::format("the search tried {}, and none works that is slower than the winner; "
                         "searching again, for {:g} s",
-                        counted(tuned.document["evaluations"].items().size(), "config"), seconds),
+                        counted(tried, "config"), seconds),
             Style::kYellow);
     PURLIN_ASSIGN(tuned.document, search(run, kernel, fmt::format("{:g}s", seconds)));
   }

@@ -294,7 +294,7 @@ class TuneCommand : public Command {
     request_.cache.regret_shapes = regret_shapes_;
     request_.opened.compilers = jobs_;
     request_.opened.timeout_s = *timeout;
-    request_.opened.start_s = request_.budget.start_s();
+    request_.opened.reference_s = request_.budget.reference_s();
     return Status::ok();
   }
 

@@ -37,8 +37,8 @@ bool Budget::exceeds(const Budget& other) const {
          (other.seconds > 0 && (seconds == 0 || seconds > other.seconds));
 }
 
-double Budget::start_s() const {
-  constexpr double kLeast = 10;  // a driver alone takes seconds
+double Budget::reference_s() const {
+  constexpr double kLeast = 10;  // of a host that is busy
   return seconds > 0 ? std::max(seconds, kLeast) : 0;
 }
 

@@ -16,9 +16,8 @@ struct Budget {
   std::string text() const;     // as parse_budget takes it
   // Whether it allows what the other does not.
   bool exceeds(const Budget& other) const;
-  // How long a worker may take to start, the reference included: the seconds, at least ten. 0 = not
-  // limited by the budget.
-  double start_s() const;
+  // How long the reference may run: the seconds, at least ten. 0 = not limited by the budget.
+  double reference_s() const;
   // Share spent, in [0, 1].
   double spent(std::size_t evaluations_made, double seconds_passed) const;
 };

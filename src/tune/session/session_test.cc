@@ -633,9 +633,9 @@ TEST(ParseBudget, TakesEvaluationsAndTime) {
     const bool fine = parse_budget(wrong).is_ok();
     EXPECT_EQ(fine, std::string(wrong) == "60") << wrong;
   }
-  EXPECT_EQ(parse_budget("4s")->start_s(), 10);
-  EXPECT_EQ(parse_budget("20s")->start_s(), 20);
-  EXPECT_EQ(parse_budget("20")->start_s(), 0);
+  EXPECT_EQ(parse_budget("4s")->reference_s(), 10);
+  EXPECT_EQ(parse_budget("20s")->reference_s(), 20);
+  EXPECT_EQ(parse_budget("20")->reference_s(), 0);
   EXPECT_TRUE(parse_budget("300")->exceeds(*parse_budget("200")));
   EXPECT_FALSE(parse_budget("200")->exceeds(*parse_budget("200")));
 }

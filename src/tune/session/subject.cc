@@ -132,7 +132,8 @@ Result<std::unique_ptr<Subject>> open_kernel(const KernelSpec& spec, const Probl
   setup.spec_path = spec.file;
   setup.problem = problem;
   setup.binary_cache = options.binary_cache;
-  if (options.start_s > 0) setup.start_timeout_s = std::min(setup.start_timeout_s, options.start_s);
+  if (options.reference_s > 0)
+    setup.reference_timeout_s = std::min(setup.reference_timeout_s, options.reference_s);
   // Of several devices, each has its own thread.
   if (options.devices.size() == 1) setup.on_phase = options.on_phase;
   PURLIN_TRY(start_pools(setup, options, *subject));

@@ -55,7 +55,7 @@ struct SubjectOptions {
   std::string binary_cache;          // directory
   int compilers = -1;                // processes that compile ahead; -1: default_compilers()
   double timeout_s = 60;             // Of one compilation, and of one run.
-  double start_s = 0;                // Of the start with the reference, where the budget limits it
+  double reference_s = 0;            // Of the reference's run, where the budget limits it
   std::vector<std::string> limits;   // expressions such as "power_w < 500"
   Objective objective = Objective::kTime;
   // Ends the start, the construction of the space and evaluations; outlives the subject.

@@ -8,6 +8,7 @@
 #include "tune/search/seeded.h"
 #include "tune/session/entry_of.h"
 #include "tune/session/regret.h"
+#include "tune/session/store_winner.h"
 
 #include <algorithm>
 
@@ -364,12 +365,15 @@ class KernelTuning {
     measure_bucket_regret(entry);
     made_.bucket_regret = entry.bucket_regret;
     PURLIN_ASSIGN(cache::Store store, cache::Store::open(request_.cache.directory));
-    PURLIN_ASSIGN(const cache::Put put, store.put(entry));
-    if (!put.served)
+    PURLIN_ASSIGN(const StoredWinner stored, store_winner(store, entry, made_.session));
+    if (!stored.displaced.empty())
+      log_.info("the entry {} is no longer in use: its config lost to the winner in the finals",
+                stored.displaced);
+    if (!stored.put.served)
       log_.info(
-          "a faster entry of this key is kept in use ({}); `purlin cache put --replace` "
-          "would displace it",
-          put.kept);
+          "another entry of this key stays in use ({}): {}; `purlin cache put --replace` would "
+          "displace it",
+          stored.put.kept, stored.kept_why);
     made_.stored_directory = store.directory();
     log_.info("stored in {} as {} {} {} ({})", store.directory(), entry.key.op, entry.key.bucket,
               entry.key.device, entry.key.id());

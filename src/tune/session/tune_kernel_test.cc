@@ -104,6 +104,42 @@ TEST_F(TuneKernelTest, StoresTheWinnerWithDefaultAndRunnerUp) {
   EXPECT_EQ(entry.strategy, "exhaustive");
 }
 
+// The time of the entry that is in use may be one of a machine that did nothing else.
+TEST_F(TuneKernelTest, AnEntryWhoseConfigLostInTheFinalsGivesWayToTheWinner) {
+  cache::Entry in_use = *run().entry;
+  ASSERT_TRUE(remove_tree(request_.cache.directory).is_ok());
+  in_use.config.set("A", std::int64_t{0});
+  in_use.time_ms = 0.5;
+  cache::Store store = cache::Store::open(request_.cache.directory).value();
+  ASSERT_TRUE(store.put(in_use).is_ok());
+  EXPECT_EQ(run().entry->config.text(), "A=2");
+  ASSERT_EQ(stored().size(), 1u);
+  EXPECT_EQ(stored().front().config.text(), "A=2");
+}
+
+TEST_F(TuneKernelTest, AnEntryThatTheFinalsDoNotJudgeStaysInUse) {
+  subject_.spec->bucket["N"] = "pow2";
+  cache::Entry in_use = *run().entry;
+  in_use.time_ms = 0.5;  // of the winner's own config
+  cache::Store store = cache::Store::open(request_.cache.directory).value();
+  ASSERT_TRUE(store.put(in_use).is_ok());
+  EXPECT_TRUE(run().entry.has_value());
+  ASSERT_EQ(stored().size(), 1u);
+  EXPECT_DOUBLE_EQ(stored().front().time_ms, 0.5);
+  in_use.problem.set("N", 1001);  // a larger problem of the same key
+  in_use.config.set("A", std::int64_t{0});
+  ASSERT_TRUE(store.put(in_use).is_ok());
+  EXPECT_TRUE(run().entry.has_value());
+  EXPECT_EQ(stored().front().config.text(), "A=0");
+  request_.finals = 0;  // the search measures one after the other
+  ASSERT_TRUE(remove_tree(request_.cache.directory).is_ok());
+  in_use.problem = subject_.problem;
+  store = cache::Store::open(request_.cache.directory).value();
+  ASSERT_TRUE(store.put(in_use).is_ok());
+  EXPECT_TRUE(run().entry.has_value());
+  EXPECT_EQ(stored().front().config.text(), "A=0");
+}
+
 TEST_F(TuneKernelTest, AFinishedSessionStartsAgainAndAnotherSourceIsAnotherSession) {
   const TuneOutcome first = run();
   EXPECT_EQ(first.session.resumed, 0u);
