@@ -31,11 +31,6 @@ const Op* mask_of(const Timeline& timeline, std::uint32_t op) {
   return nullptr;
 }
 
-struct MaskLoops {
-  std::vector<Interval> when;  // of the host, in order and disjoint
-  double masks = 0;            // in all of them
-};
-
 // The masks that one thread waited for, in order.
 using Masks = std::vector<Interval>;
 std::vector<Masks> masks_by_thread(const Timeline& timeline) {
@@ -89,13 +84,6 @@ std::vector<Interval> disjoint(std::vector<Interval> all) {
   return out;
 }
 
-MaskLoops find_mask_loops(const Timeline& timeline) {
-  MaskLoops out;
-  for (const Masks& masks : masks_by_thread(timeline)) add_loops(masks, out);
-  out.when = disjoint(std::move(out.when));
-  return out;
-}
-
 // Long kernels take their time over all elements as well.
 Launches short_kernels(const Timeline& timeline, const std::vector<Interval>& when) {
   Launches out;
@@ -114,10 +102,17 @@ Launches short_kernels(const Timeline& timeline, const std::vector<Interval>& wh
 
 }  // namespace
 
-void replace_mask_loops(const HostView& view, Intervention& out) {
-  if (view.unit.kind != "step") return;
-  MaskLoops loops = find_mask_loops(view.facts.profile->timeline);
-  if (loops.masks * view.share < static_cast<double>(kFewestMasks)) return;
+MaskLoops find_mask_loops(const HostView& view) {
+  MaskLoops out;
+  if (view.unit.kind != "step") return out;
+  for (const Masks& masks : masks_by_thread(view.facts.profile->timeline)) add_loops(masks, out);
+  if (out.masks * view.share < static_cast<double>(kFewestMasks)) return {};
+  out.when = disjoint(std::move(out.when));
+  return out;
+}
+
+void replace_mask_loops(const HostView& view, MaskLoops loops, Intervention& out) {
+  if (loops.masks <= 0) return;
   double ns = 0;
   for (const Interval& loop : loops.when) ns += static_cast<double>(loop.length());
   out.evidence.push_back(
@@ -125,7 +120,8 @@ void replace_mask_loops(const HostView& view, Intervention& out) {
        fmt::format("{} a step, {} of the host's time", counted(loops.masks * view.share, "mask"),
                    short_ns(ns * view.share)),
        "timeline"});
-  out.how.emplace_back(
+  out.how.insert(
+      out.how.begin(),
       "PyTorch: no tensor[mask] or nonzero() in a loop over groups: torch.where or weights of 0 "
       "and 1 over all elements, index_add_ by the number of the group, or one sort by it");
   out.change.edits.emplace_back(edit::Scale{

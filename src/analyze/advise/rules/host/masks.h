@@ -6,10 +6,18 @@
 #pragma once
 
 #include "analyze/advise/rules/host/host_view.h"
+#include "analyze/timeline/intervals.h"
+
+#include <vector>
 
 namespace purlin::analyze {
 
-// Adds to the change what goes with such loops, and its evidence.
-void replace_mask_loops(const HostView& view, Intervention& out);
+struct MaskLoops {
+  std::vector<Interval> when;  // of the host, in order and disjoint
+  double masks = 0;            // in all of them; 0: there is no such loop
+};
+MaskLoops find_mask_loops(const HostView& view);
+// Adds to the change what goes with the loops, and its evidence.
+void replace_mask_loops(const HostView& view, MaskLoops loops, Intervention& out);
 
 }  // namespace purlin::analyze

@@ -44,6 +44,9 @@ TEST(Masks, ALoopOverMasksBecomesOneOpOverAllElements) {
   EXPECT_TRUE(says(one, std::string(kSaid) + ": 32 masks a step"));
   EXPECT_NEAR(one->saved_share.mid, 0.8, 0.1);
   EXPECT_GT(one->saved_share.low, 0.35);
+  for (const std::string& assumed : one->assumptions)
+    EXPECT_EQ(assumed.find("a loss"), std::string::npos) << assumed;
+  EXPECT_NE(one->how.front().find("tensor[mask]"), std::string::npos);
   EXPECT_NEAR(one->saved_share.high, 1, 0.03);
 }
 

@@ -234,6 +234,7 @@ void add_syncs_rule(HostView& view) {
                             fmt::format("{} {}", clean(timeline.names[most[i].second]),
                                         counted(-most[i].first, "time")),
                             "timeline"});
+  MaskLoops masks = find_mask_loops(view);
   double small = 0;
   for (const Activity& activity : timeline.activities)
     if (activity.kind == ActivityKind::kCopy && activity.bytes > 0 &&
@@ -244,7 +245,7 @@ void add_syncs_rule(HostView& view) {
     // Where the host decides by what it reads, the device has to decide instead.
     const double each = launch_cost(view.facts).mid + kSmallKernel;
     const double decisions =
-        std::max(0.0, small - static_cast<double>(row.again.size()) - reads.tests);
+        std::max(0.0, small - static_cast<double>(row.again.size()) - reads.tests - masks.masks);
     out.instead_ns = std::min(kMostInstead * view.unit.baseline_ns.mid,
                               decisions * view.share * kInstead * each);
     out.evidence.push_back(
@@ -265,14 +266,17 @@ void add_syncs_rule(HostView& view) {
     out.besides_ns = kBesidesTests * view.unit.baseline_ns.mid;
   view.add_longest(IdleCause::kSynchronization, out);
   out.assumptions.emplace_back(
-      out.instead_ns > 0
+      masks.masks > 0
+          ? "the rounds of the loop need not wait for one another: else the waits go, and a round "
+            "works on all elements"
+      : out.instead_ns > 0
           ? "the wait may be a real dependency; a decision of the host then becomes kernels of the "
             "device: two programs became slower, so the low estimate is a loss"
           : "the wait may be a real dependency, so the low estimate is 0");
   join_reads(view, std::move(row), out);
   remove_reads(std::move(reads), std::move(edit), out.change);
   remove_tests(view, out);
-  replace_mask_loops(view, out);
+  replace_mask_loops(view, std::move(masks), out);
   if (by_replay) {
     const double saved = view.facts.replayer->saving(out.change).share.mid;
     if (saved < kByReplay) return;
