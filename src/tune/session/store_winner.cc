@@ -47,7 +47,7 @@ Result<StoredWinner> store_winner(cache::Store& store, const cache::Entry& entry
       return stored;
     }
   }
-  stored.kept_why = kept && !same_problem ? "it was measured at a larger problem"
+  stored.kept_why = kept && !same_problem ? "it was measured at another problem"
                     : entry.time_ms > 0   ? "it is faster"
                                           : "its time is known";
   return stored;

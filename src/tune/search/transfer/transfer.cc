@@ -10,8 +10,8 @@
 //   one result of theirs is easily an accident.
 //   With a budget of fewer than 20 evaluations it takes up to a third of them if the runs are
 //   wrong. Three configs are then drawn first, and their order must not speak against the runs.
-//   What a budget in seconds allows is not known before a config worked, so one is drawn until
-//   then.
+//   What a budget in seconds allows is not known before a config worked. Up to three are drawn
+//   until then.
 // - Then configs are drawn at random, until the pilot has passed or is refuted (rungs.h). Their
 //   best is asked for once the pilot has passed, and has to pass, too. Of the first few in their
 //   order it is the one whose neighbours they rate best. A refuted

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Masks: loops that choose elements by a mask, group by group. The host waits in each round for the
 // number of chosen elements. All rounds can be one op over all elements. Their sizes differ, so
-// loop.h does not find them. Of a sorted
-// profile with ops; without them nothing is found.
+// loop.h does not find them. Pure functions over a sorted profile. Without recorded ops nothing is
+// found.
 #pragma once
 
 #include "analyze/advise/rules/host/host_view.h"
