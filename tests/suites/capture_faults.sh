@@ -4,7 +4,7 @@
 # labels: profile
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 program=$PURLIN_BUILD/tests/capture_faults
-[ -x "$program" ] || { echo "capture_faults: skipped, built without CUDA's headers"; exit 0; }
+[ -x "$program" ] || skip "built without CUDA's headers"
 export FAKE_CUPTI=$PURLIN_BUILD/tests/fake_cupti/libcupti.so.13 FAKE_CUPTI_2=$PURLIN_BUILD/tests/fake_cupti_2/libcupti.so.13
 export PURLIN_CUPTI=$FAKE_CUPTI PURLIN_CUPTI_GRACE_MS=10 FAKE_CUPTI_LOG=$tmp/fake.json
 cd "$tmp"

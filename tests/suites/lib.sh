@@ -96,3 +96,15 @@ expect_json() {
 d=json.load(open(sys.argv[1]))
 sys.exit(0 if eval(sys.argv[2]) else 1)' "$1" "$2" || { head -c 3000 "$1" >&2; fail "not true of $(basename "$1"): $2"; }
 }
+
+# skip WHY: ends the suite; CTest lists it as skipped, not as passed. For what the machine lacks.
+skip() { printf 'skipped: %s\n' "$*"; exit 77; }
+
+# look_at PART: the page's tests of that part in a browser (web/test/run.mjs), each with a line when it ends.
+look_at() {
+  local web=$PURLIN_SOURCE/web
+  if ! command -v node >/dev/null || [ ! -d "$web/node_modules/playwright-core" ] || [ ! -x /usr/bin/chromium ]; then
+    skip "the page was not looked at, for node, web/node_modules or chromium is not there (./dev setup page)"
+  fi
+  node "$web/test/run.mjs" "$1" || fail "the page's tests of $1"
+}

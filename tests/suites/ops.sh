@@ -7,7 +7,7 @@ export CUDA_INJECTION64_PATH= NVTX_INJECTION64_PATH=
 unset CUDA_INJECTION64_PATH NVTX_INJECTION64_PATH
 export PURLIN_CUPTI=$PURLIN_BUILD/tests/fake_cupti/libcupti.so.13
 client=$PURLIN_BUILD/tests/ops_client
-[ -x "$client" ] || { echo "ops: skipped, built without CUDA's headers"; exit 0; }
+[ -x "$client" ] || skip "built without CUDA's headers"
 cd "$tmp"
 
 # rows FILE: "kernel op shape dtype count", one a line, sorted.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The page in a browser: every view, from files and served, with axe-core (web/test/run.mjs).
+# The page in a browser: the views of documents, from files and served, with axe-core (web/test/run.mjs).
 # timeout: 420
 # shellcheck source=tests/suites/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -50,10 +50,4 @@ printf '{"schema": "purlin.entry/1"}' >"$tmp/entry.json"
 expect_exit 2 purlin view --no-open "$tmp/entry.json"
 expect_contains "$tmp/err" "no view"
 
-web=$PURLIN_SOURCE/web
-if ! command -v node >/dev/null || [ ! -d "$web/node_modules/playwright-core" ] || [ ! -x /usr/bin/chromium ]; then
-  echo "page: served as it should be; not looked at, for node, web/node_modules or chromium is not there (./dev setup page)"
-  exit 0
-fi
-expect_exit 0 node "$web/test/run.mjs"
-cat "$tmp/out"
+look_at documents

@@ -17,8 +17,7 @@ expect_exit 0 purlin cache put "$PURLIN_SOURCE/kernels/gemm/gemm.toml" --cache "
 printf 'a+b/c=\n' >"$tmp/token"
 printf "agent's token" >"$tmp/agent"
 if ! purlin cache pull s3://team/none --cache "$tmp/x" 2>"$tmp/err" && grep -q "need libcurl" "$tmp/err"; then
-  echo "s3_credentials: no libcurl here"
-  exit 0
+  skip "built without libcurl"
 fi
 
 # A key ends after three requests, and a push takes more: each place is asked again.

@@ -3,8 +3,7 @@
 # labels: opencl
 source "$(dirname "$0")/lib.sh"
 if [ "$(id -u)" -ne 0 ] || ! command -v setpriv >/dev/null; then
-  echo "trust_privilege: skipped: it needs root and setpriv"
-  exit 0
+  skip "it needs root and setpriv"
 fi
 chmod 711 "$tmp"
 cd "$tmp"
