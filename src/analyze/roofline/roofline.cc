@@ -349,7 +349,7 @@ void RoofSum::judge(Roof& roof) const {
     roof.bound_from = "op_class";
   } else if (op_class_ == "elementwise" || op_class_ == "norm" || op_class_ == "softmax" ||
              op_class_ == "reduction" || op_class_ == "copy" || op_class_ == "layout" ||
-             op_class_ == "optimizer" || op_class_ == "embedding") {
+             op_class_ == "optimizer" || op_class_ == "embedding" || op_class_ == "fft") {
     roof.bound = Bound::kMemory;
     roof.bound_from = "op_class";
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyze/roofline/work.h"
 
+#include "base/text.h"
+
 #include <algorithm>
 #include <cctype>
 #include <cmath>
@@ -10,9 +12,9 @@
 namespace purlin::analyze {
 namespace {
 
-constexpr std::string_view kClasses[] = {"gemm",    "conv",        "attention", "norm",
-                                         "softmax", "elementwise", "reduction", "copy",
-                                         "layout",  "optimizer",   "embedding", "communication"};
+constexpr std::string_view kClasses[] = {
+    "gemm", "conv",   "attention", "norm",      "softmax", "elementwise",  "reduction",
+    "copy", "layout", "optimizer", "embedding", "fft",     "communication"};
 constexpr double kSectorBytes = 32;  // the least DRAM moves for an L2 miss
 
 double at(const Problem& problem, std::string_view name) {
@@ -181,6 +183,19 @@ Work embedding(const Problem& p) {
   return work;
 }
 
+// Transforms of n points, B of them: 5 n log2(n), the count that FFTW's benchmark uses; half of the
+// work and bytes where one side is real.
+Work transform(const Problem& p) {
+  if (!has(p, "n") || at(p, "n") < 1) return {};
+  const bool real = has(p, "real"), is_complex = starts_with(p.dtype, "c");
+  const double points = factor(p, "B") * at(p, "n") * (real ? 0.5 : 1);
+  const double size = bytes_per_element(p.dtype) * (is_complex ? 1 : 2);  // of a complex number
+  Work work;
+  work.flops = 5 * points * std::log2(at(p, "n"));
+  set_bytes(work, p, size * points, size * points);
+  return work;
+}
+
 // Bytes over each rank's links for the algorithm that needs fewest (a ring): NCCL's "bus
 // bandwidth", nccl-tests PERFORMANCE.md.
 Work communication(const Problem& p, std::string_view op) {
@@ -218,7 +233,41 @@ bool does_the_work(std::string_view kernel, std::string_view problem) {
   return kernel == problem || kernel == "other" || (is_light(kernel) && is_light(problem)) ||
          // cuDNN and cuBLAS run convolutions as products, and products of one row as reductions.
          (kernel == "gemm" && (problem == "conv" || problem == "attention")) ||
-         (kernel == "conv" && problem == "gemm");
+         (kernel == "conv" && problem == "gemm") ||
+         // A variance by Welford's sums.
+         (kernel == "norm" && problem == "reduction");
+}
+
+// The number behind a word of a name; 0 without one.
+double digits_after(std::string_view name, std::string_view word) {
+  const std::size_t found = name.find(word);
+  double value = 0;
+  if (found == std::string_view::npos) return value;
+  for (std::size_t i = found + word.size(); i < name.size() && std::isdigit(name[i]) != 0; ++i)
+    value = std::min(1e9, 10 * value + (name[i] - '0'));
+  return value;
+}
+
+// PyTorch's kernels that only move bytes name the size of an element, not its type.
+std::string_view dtype_by_size(std::string_view name) {
+  const double size = digits_after(name, "OpaqueType<");
+  return size == 1    ? "u8"
+         : size == 2  ? "u16"
+         : size == 4  ? "u32"
+         : size == 8  ? "u64"
+         : size == 16 ? "c128"
+                      : "";
+}
+
+// A transform is one launch, or one for each factor of its length. cuFFT's and rocFFT's kernels
+// name the length that they transform; each passes over all points.
+void keep_one_factor(Work& work, const Problem& problem, std::string_view name) {
+  const double n = at(problem, "n");
+  double factor = digits_after(name, "_fft<");
+  for (const std::string_view word : {"_fft_r2c<", "_fft_c2r<", "_fft_factor<", "_len"})
+    if (factor == 0) factor = digits_after(name, word);
+  if (work.flops && n > 1)
+    *work.flops *= std::min(1.0, std::log2(std::max(1.0, factor)) / std::log2(n));
 }
 
 }  // namespace
@@ -243,6 +292,7 @@ Work work_of(const Problem& problem, std::string_view op) {
   if (c == "reduction") return reduction(problem);
   if (c == "optimizer") return optimizer(problem);
   if (c == "embedding") return embedding(problem);
+  if (c == "fft") return transform(problem);
   if (c == "communication") return communication(problem, op);
   return {};
 }
@@ -276,6 +326,12 @@ Work work_of_kernel(const KernelRow& row, const KernelName& name) {
   if (heavy && is_helper_kernel(name)) return {};
   if (problem.op_class == "attention" && name.op_class == "gemm")
     return {};  // not fused: one of two
+  if (problem.dtype.empty()) problem.dtype = dtype_by_size(name.full);
+  if (problem.op_class == "fft") {
+    Work work = work_of(problem, row.op);
+    keep_one_factor(work, problem, name.full);
+    return work;
+  }
   if (problem.op_class == "conv") {
     // Each gradient is a separate kernel.
     for (Dimension& dimension : problem.dimensions)

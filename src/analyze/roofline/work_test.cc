@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 namespace purlin::analyze {
 namespace {
 
@@ -153,6 +155,48 @@ TEST(Work, OnlyTheKernelThatDoesItGetsTheOpsWork) {
                   "aten::mm", "M=8,N=8,K=8", "bf16"),
             -1);
   EXPECT_EQ(flops("my_kernel", "aten::mm", "M=8,N=8,K=8", "bf16"), 1024);  // a custom one may
+}
+
+TEST(Work, ATransformPassesOverItsPointsOnceForEachFactor) {
+  const Work all = work_of(problem("fft", "B=64,n=4096", "c64"));
+  EXPECT_DOUBLE_EQ(*all.flops, 5.0 * 64 * 4096 * 12);
+  EXPECT_DOUBLE_EQ(*all.bytes, 16.0 * 64 * 4096);
+  // Of real numbers: half of both, whichever side is real.
+  for (const char* dtype : {"f32", "c64"}) {
+    const Work real = work_of(problem("fft", "B=64,n=4096,real=1", dtype));
+    EXPECT_DOUBLE_EQ(*real.flops, 2.5 * 64 * 4096 * 12);
+    EXPECT_DOUBLE_EQ(*real.bytes, 8.0 * 64 * 4096);
+  }
+  // One launch of two, and what only packs.
+  const auto of = [](const char* name) {
+    return of_row(worked_row(name, "aten::_fft_c2c", "B=64,n=4096", "c64"));
+  };
+  EXPECT_DOUBLE_EQ(*of("void vector_fft<4096u, EPT<16u>>()").flops, *all.flops);
+  EXPECT_DOUBLE_EQ(*of("void regular_fft_factor<64u, EPT<8u>>()").flops, *all.flops / 2);
+  EXPECT_DOUBLE_EQ(*of("void regular_fft_factor<64u, EPT<8u>>()").bytes, *all.bytes);
+  EXPECT_DOUBLE_EQ(*of("fft_rtc_fwd_len64_factors_8_8_wgs_64_sp_ip_CI").flops, *all.flops / 2);
+  EXPECT_DOUBLE_EQ(*of("void preprocess_kernel<float, (loadstore_modifier_t)2>()").flops, 0);
+  EXPECT_DOUBLE_EQ(*of("void regular_fft<99999999999999999999u>()").flops, *all.flops);
+  EXPECT_FALSE(of_row(worked_row("my_kernel", "aten::_fft_c2c", "B=64", "c64")).bytes);
+}
+
+TEST(Work, BytesOfKernelsThatNameTheSizeOfAnElement) {
+  const auto of = [](const char* type) {
+    const std::string name = std::string("void at::native::CatArrayBatchedCopy<") + type + ">(int)";
+    return of_row(worked_row(name.c_str(), "aten::cat", "n=1000,inputs=1", "")).bytes;
+  };
+  EXPECT_EQ(of("at::native::OpaqueType<2u>, unsigned int, 3"), 4000);
+  EXPECT_EQ(of("at::native::OpaqueType<16>, unsigned int, 3"), 32000);
+  EXPECT_FALSE(of("at::native::OpaqueType<3u>").has_value());
+}
+
+TEST(Work, AVarianceIsAReductionWhoseKernelIsNamedAsANorm) {
+  const KernelRow row = worked_row(
+      "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, "
+      "at::native::WelfordOps<float, float, int, thrust::pair<float, float> > > >(int)",
+      "aten::var", "n=1000,out=10", "f32");
+  EXPECT_EQ(describe_kernel(row.name).op_class, "norm");
+  EXPECT_EQ(of_row(row).bytes, 4 * 1010);
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ struct Dimension {
 
 struct Problem {
   // "gemm", "conv", "attention", "norm", "softmax", "elementwise", "reduction", "copy", "layout",
-  // "optimizer", "embedding", "communication", "other"; as KernelName::op_class.
+  // "optimizer", "embedding", "fft", "communication", "other"; as KernelName::op_class.
   std::string_view op_class = "other";
   std::vector<Dimension> dimensions;  // empty: not known
   std::string dtype;                  // of the inputs: "bf16", "f32", …; "" unknown

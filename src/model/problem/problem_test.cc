@@ -240,6 +240,28 @@ TEST(Problem, ReductionsAndPools) {
             "reduction bf16 n=25690112,out=6422528");
 }
 
+TEST(Problem, Transforms) {
+  const OpInput real = tensor({128, 2, 100003}, "float");
+  EXPECT_EQ(read("aten::_fft_r2c", {real, list("[2]"), scalar("0"), scalar("True")}),
+            "fft f32 B=256,n=100003,real=1");
+  EXPECT_EQ(read("aten::_fft_r2c", {real, list("[1, -1]"), scalar("0"), scalar("True")}),
+            "fft f32 B=128,n=200006,real=1");
+  const OpInput spectrum = tensor({128, 50002}, "c10::complex<float>");
+  EXPECT_EQ(read("aten::_fft_c2r", {spectrum, list("[1]"), scalar("2"), scalar("100003")}),
+            "fft c64 B=128,n=100003,real=1");
+  EXPECT_EQ(read("aten::_fft_c2c", {spectrum, list("[0, 1]"), scalar("0"), scalar("True")}),
+            "fft c64 n=6400256");
+  // What was not recorded, or cannot be.
+  for (const char* axes : {"[3]", "[1, 1]", "[]", ""})
+    EXPECT_EQ(read("aten::_fft_c2c", {spectrum, list(axes), scalar("0"), scalar("True")}),
+              "fft c64 ")
+        << axes;
+  for (const char* last : {"", "0", "-4", "200000"})
+    EXPECT_EQ(read("aten::_fft_c2r", {spectrum, list("[1]"), scalar("2"), scalar(last)}),
+              "fft c64 ")
+        << last;
+}
+
 TEST(Problem, DataMovement) {
   EXPECT_EQ(read("aten::embedding", {tensor({50257, 768}), tensor({8, 1024}, "long int")}),
             "embedding bf16 indices=8192,cols=768,rows=50257");

@@ -108,6 +108,34 @@ Problem read_reduction(const OpInputs& inputs, const OpRule& rule) {
   return out;
 }
 
+Problem read_transform(const OpInputs& inputs, const OpRule& rule) {
+  Problem out = empty_problem(inputs, rule);
+  const Shape& shape = inputs.shape(rule.at[0]);
+  const auto elements = inputs.elements(rule.at[0]);
+  const auto axes = inputs.list(rule.at[1]);
+  if (!elements || !axes || axes->empty()) return out;
+  std::vector<bool> used(shape.size(), false);
+  std::int64_t length = 1, batch = *elements;
+  for (std::size_t i = 0; i < axes->size(); ++i) {
+    const auto axis = axis_of((*axes)[i], shape);
+    if (!axis || used[*axis] || shape[*axis] < 1) return out;
+    used[*axis] = true;
+    batch /= shape[*axis];
+    // Of a real result, the input has only half of the last extent.
+    if (rule.at[2] >= 0 && i + 1 == axes->size()) {
+      const auto last = inputs.integer(rule.at[2]);
+      if (!last || *last < 1 || *last > 2 * shape[*axis]) return out;
+      length *= *last;
+    } else {
+      length *= shape[*axis];
+    }
+  }
+  if (batch > 1) out.dimensions.push_back({"B", batch});
+  out.dimensions.push_back({"n", length});
+  if (rule.at[3] != 0) out.dimensions.push_back({"real", 1});
+  return out;
+}
+
 Problem read_pooling(const OpInputs& inputs, const OpRule& rule) {
   Problem out = empty_problem(inputs, rule);
   const Shape& shape = inputs.shape(rule.at[0]);

@@ -61,9 +61,11 @@ Problem read_norm(const OpInputs&, const OpRule&);     // input, kind, size, wei
 Problem read_softmax(const OpInputs&, const OpRule&);  // input, dimension, backward
 Problem read_elementwise(const OpInputs&, const OpRule&);  // kind
 Problem read_reduction(const OpInputs&, const OpRule&);    // input, dimensions
-Problem read_pooling(const OpInputs&, const OpRule&);      // input, kernel, stride, padding, kind
-Problem read_embedding(const OpInputs&, const OpRule&);    // kind
-Problem read_lists(const OpInputs&, const OpRule&);        // lists read, lists written
+// Input, dimensions, length of the last one, whether one side is real.
+Problem read_transform(const OpInputs&, const OpRule&);
+Problem read_pooling(const OpInputs&, const OpRule&);    // input, kernel, stride, padding, kind
+Problem read_embedding(const OpInputs&, const OpRule&);  // kind
+Problem read_lists(const OpInputs&, const OpRule&);      // lists read, lists written
 Problem read_concatenation(const OpInputs&, const OpRule&);
 Problem read_collective(const OpInputs&, const OpRule&);  // sent, received
 

@@ -14,7 +14,7 @@ constexpr std::string_view kGemm = "gemm", kConv = "conv", kAttention = "attenti
                            kSoftmax = "softmax", kElementwise = "elementwise",
                            kReduction = "reduction", kCopy = "copy", kLayout = "layout",
                            kOptimizer = "optimizer", kEmbedding = "embedding",
-                           kCommunication = "communication";
+                           kCommunication = "communication", kTransform = "fft";
 
 constexpr OpRule kRules[] = {
     // a, b, addend, beta
@@ -201,6 +201,11 @@ constexpr OpRule kRules[] = {
     {"cumsum", read_reduction, kReduction, {0, -2}},
     {"cumprod", read_reduction, kReduction, {0, -2}},
     {"logcumsumexp", read_reduction, kReduction, {0, -2}},
+
+    // input, dimensions, length of the last one where the result is real, real on one side
+    {"_fft_r2c", read_transform, kTransform, {0, 1, -1, 1}},
+    {"_fft_c2r", read_transform, kTransform, {0, 1, 3, 1}},
+    {"_fft_c2c", read_transform, kTransform, {0, 1, -1, 0}},
 
     // input, kernel, stride, padding, kind
     {"max_pool2d", read_pooling, kReduction, {0, 1, 2, 3, kMaxPool}},
@@ -426,6 +431,7 @@ constexpr Alias kPrimitives[] = {
     {"custom-call", ""},
     {"pallas_call", ""},
     {"sort", ""},
+    {"fft", ""},
     {"ffi_call", ""},
 };
 

@@ -34,6 +34,36 @@ TEST(ReduceProblem, TheSpectrumOfRealNumbersIsHalfOfIt) {
   EXPECT_EQ(find(filtered("void vector_fft<16384u>()", "aten::real"), "reduce_problem"), nullptr);
 }
 
+// An odd length of real numbers: packed, two passes, unpacked; and what is not of a transform.
+Advice transformed(const char* pass, double others) {
+  const char* around = "void preprocess_kernel<float, unsigned int, (loadstore_modifier_t)2>()";
+  return Program()
+      .steps(kSteps,
+             [&](Program& program) {
+               program.kernel(transform(around, "aten::_fft_r2c"), 20'000);
+               program.kernel(transform(pass, ""), 40'000);
+               program.kernel(transform(pass, ""), 40'000);
+               program.kernel(functor("Mul", "n=16777216,inputs=2", "c64"), others);
+             })
+      .advice();
+}
+
+TEST(ReduceProblem, ATransformOfAnAwkwardLengthTakesTwoOfTwiceTheLength) {
+  const char* awkward = "void multi_bluestein_fft<25u, EPT<5u>, 64u>()";
+  const Advice advice = transformed(awkward, 100'000);
+  const Intervention* one = find(advice, "reduce_problem");
+  ASSERT_NE(one, nullptr);
+  EXPECT_EQ(one->title, "Transform at a length of small primes");
+  EXPECT_TRUE(says(one, "3 launches a step"));
+  EXPECT_NEAR(one->saved_share.mid, 0.78 * 0.5, 0.02);
+  EXPECT_NEAR(one->saved_share.low, 0.5 * 0.5, 0.02);
+  EXPECT_NEAR(one->saved_share.high, 0.9 * 0.5, 0.04);
+  // A good length, and too little of the time.
+  EXPECT_EQ(find(transformed("void regular_fft<125u, EPT<5u>>()", 100'000), "reduce_problem"),
+            nullptr);
+  EXPECT_EQ(find(transformed(awkward, 10'000'000), "reduce_problem"), nullptr);
+}
+
 Advice convolved(const char* shape, double ns) {
   const KernelRow row = advised_row("void conv_depthwise2d_forward_kernel_generic<float>()",
                                     "aten::_conv_depthwise2d", shape, "f32");
