@@ -13,6 +13,17 @@ namespace {
 // Above this part of its roof tuning pays little; from that part of its target a kernel is there.
 constexpr double kTuningPays = 0.60, kThere = 0.95;
 
+// What tuning a kernel to its target would save, ns of all its launches.
+double way_to_target(const Facts& facts, const KernelStat& kernel) {
+  if (kernel.roof.utilization >= kTuningPays || is_short_launch(kernel)) return 0;
+  const Target target = target_of(kernel.roof, facts.targets);
+  return kernel.duration.total_ns() * std::min(target.saved_share, most_by_tuning(kernel));
+}
+
+bool only_moves_data(const KernelStat& kernel) {
+  return kernel.name.op_class == "copy" || kernel.name.op_class == "layout";
+}
+
 std::size_t place(LossLevel level) { return static_cast<std::size_t>(level); }
 
 // What the kernels themselves take, split by what could make it less.
@@ -34,10 +45,10 @@ LevelShares shares_of_kernels(const Facts& facts, const Advice& advice) {
       continue;
     }
     const Target target = target_of(kernel.roof, facts.targets);
-    const double most = std::min(target.saved_share, most_by_tuning(kernel));
-    const double gap = u < kTuningPays && !is_short_launch(kernel) ? ns * most : 0;
+    const double gap = way_to_target(facts, kernel);
+    const bool instead = less && instead_of_tuning(facts, advice, kernel) != nullptr;
     const bool there = target.fraction <= 0 || u >= kThere * target.fraction;
-    out[place(LossLevel::kTune)] += gap;
+    out[place(instead ? LossLevel::kRestructure : LossLevel::kTune)] += gap;
     const bool other = u >= kTuningPays || is_short_launch(kernel);
     out[place(less || (other && !there) ? LossLevel::kRestructure : LossLevel::kHardware)] +=
         ns - gap;
@@ -81,6 +92,22 @@ LossLevel loss_level(const Intervention& one) {
       one.pillar == Pillar::kArithmeticIntensity)
     return LossLevel::kRestructure;
   return LossLevel::kTune;
+}
+
+const Intervention* instead_of_tuning(const Facts& facts, const Advice& advice,
+                                      const KernelStat& kernel) {
+  const double baseline = facts.unit.baseline_ns.mid;
+  const double way = baseline > 0 ? in_one_unit(facts, way_to_target(facts, kernel)) / baseline : 0;
+  for (const Intervention& one : advice.interventions) {  // as ranked
+    if (std::find(one.kernels.begin(), one.kernels.end(), kernel.label) == one.kernels.end())
+      continue;
+    const LossLevel level = loss_level(one);
+    if (level == LossLevel::kRestructure && one.saved_share.mid >= kWorthIt &&
+        (only_moves_data(kernel) || one.saved_share.mid >= way))
+      return &one;
+    if (level == LossLevel::kTune && !only_moves_data(kernel)) return nullptr;
+  }
+  return nullptr;
 }
 
 LevelShares measure_levels(const Facts& facts, const Advice& advice) {

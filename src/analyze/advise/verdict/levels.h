@@ -11,6 +11,8 @@ namespace purlin::analyze {
 
 struct Advice;
 struct Facts;
+struct Intervention;
+struct KernelStat;
 
 enum class LossLevel {
   kScheduling,     // The device idles, or waits in a collective for the last rank.
@@ -22,8 +24,16 @@ enum class LossLevel {
   kUnknown,        // Kernels whose roof is not known.
 };
 inline constexpr std::size_t kLossLevels = 7;
+inline constexpr double kWorthIt = 0.05;    // of the unit: a change that decides on the level
 std::string_view to_text(LossLevel level);  // "data_movement"
 using LevelShares = std::array<double, kLossLevels>;
+
+// The change that comes before the tuning of a kernel: it restructures the work, names the kernel,
+// and saves at least as much as the kernel's way to its target. Of a kernel that only moves data,
+// any such change does. nullptr without one, or where a change that tunes the kernel is ranked
+// before.
+const Intervention* instead_of_tuning(const Facts& facts, const Advice& advice,
+                                      const KernelStat& kernel);
 
 // Of one unit. The advice has its interventions.
 LevelShares measure_levels(const Facts& facts, const Advice& advice);

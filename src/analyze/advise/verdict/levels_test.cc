@@ -234,6 +234,21 @@ TEST(Levels, ADominantKernelIsJudgedByItself) {
   EXPECT_GT(level(advice, LossLevel::kTune), 0.5);
 }
 
+// A copy far below its roof: not to make it is the change, not to make it faster.
+TEST(Levels, AKernelThatOnlyMovesDataIsRestructuredNotTuned) {
+  const char* copy =
+      "void at::native::elementwise_kernel<128, 4, at::native::gpu_kernel_impl<at::native::"
+      "direct_copy_kernel_cuda(at::TensorIteratorBase&)::{lambda(c10::BFloat16)#1}>(int)>(int)";
+  LevelProgram program;
+  program.kernel(copy, 420'000, "n=67108864,inputs=1", "bf16").kernel("gemm_kernel", 40'000);
+  const Advice advice = program.advice();
+  EXPECT_EQ(advice.verdict, "restructure") << advice.verdict_text;
+  EXPECT_NE(advice.verdict_text.find("do that before you tune it"), std::string::npos)
+      << advice.verdict_text;
+  EXPECT_LT(level(advice, LossLevel::kTune), 0.05);
+  EXPECT_GT(level(advice, LossLevel::kRestructure), 0.8);
+}
+
 TEST(Levels, PrecisionAndFusionAreRestructuringTilingAndLoadsAreTuning) {
   for (const char* id : {"tensor_cores"})
     EXPECT_EQ(loss_level(from_remedy(id)), LossLevel::kRestructure) << id;

@@ -18,7 +18,7 @@ namespace {
 constexpr double kDiminishingShare = 0.60, kTune = 0.30;
 constexpr double kRounding = 0.0005;  // durations are whole ns: what is shown as 60.0% is 60%
 constexpr double kMostlyIdle = 0.40, kSomeIdle = 0.15, kJudged = 0.20;
-constexpr double kAtTarget = 0.95, kNearlyAll = 0.80, kWorthIt = 0.05;
+constexpr double kAtTarget = 0.95, kNearlyAll = 0.80;
 constexpr double kRankWaits = 0.02;  // of the unit: worth a word
 constexpr double kDominant = 0.5;    // of the kernels' time
 constexpr double kWideRange = 0.1;   // of the idle share: worth a word
@@ -224,6 +224,8 @@ void judge_level(const Facts& facts, Advice& advice) {
   const double kernels_to_gain = all > 0 ? std::max(0.0, 1 - elsewhere) * headroom / all : 0;
   const KernelStat* first = dominant(facts);
   const double u = first != nullptr ? first->roof.utilization : advice.kernel_utilization;
+  const Intervention* instead =
+      first != nullptr ? instead_of_tuning(facts, advice, *first) : nullptr;
   const std::string kernels =
       first != nullptr && facts.rows.kernels.size() > 1
           ? fmt::format("{} takes {:.0f}% of the kernel time and is at {:.0f}% of its roof",
@@ -261,6 +263,13 @@ void judge_level(const Facts& facts, Advice& advice) {
         fmt::format("{}, so tuning gains little (at most {:.2f} x): {}", kernels, 1 / u,
                     hardware ? "do less work, or take faster or more devices"
                              : "do less work or move less data") +
+        idle_in_doubt(advice);
+  } else if (instead != nullptr && u < kTune - kRounding) {
+    advice.verdict = "restructure";
+    advice.verdict_text =
+        fmt::format("{}: {} saves {:.0f}% ({:.0f} to {:.0f}); do that before you tune it", kernels,
+                    instead->id, 100 * instead->saved_share.mid, 100 * instead->saved_share.low,
+                    100 * instead->saved_share.high) +
         idle_in_doubt(advice);
   } else if (u < kTune - kRounding) {
     advice.verdict = "tune";
