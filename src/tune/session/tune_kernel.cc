@@ -366,17 +366,11 @@ class KernelTuning {
     made_.bucket_regret = entry.bucket_regret;
     PURLIN_ASSIGN(cache::Store store, cache::Store::open(request_.cache.directory));
     PURLIN_ASSIGN(const StoredWinner stored, store_winner(store, entry, made_.session));
-    if (!stored.displaced.empty())
-      log_.info("the entry {} is no longer in use: its config lost to the winner in the finals",
-                stored.displaced);
-    if (!stored.put.served)
-      log_.info(
-          "another entry of this key stays in use ({}): {}; `purlin cache put --replace` would "
-          "displace it",
-          stored.put.kept, stored.kept_why);
+    for (const std::string& note : stored.notes()) log_.info("{}", note);
     made_.stored_directory = store.directory();
-    log_.info("stored in {} as {} {} {} ({})", store.directory(), entry.key.op, entry.key.bucket,
-              entry.key.device, entry.key.id());
+    log_.info("stored in {} as {}{}{} {} ({})", store.directory(), entry.key.op,
+              entry.key.bucket.empty() ? "" : " ", entry.key.bucket, entry.key.device,
+              entry.key.id());
     made_.entry = std::move(entry);
     return Status::ok();
   }

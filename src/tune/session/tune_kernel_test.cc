@@ -117,6 +117,26 @@ TEST_F(TuneKernelTest, AnEntryWhoseConfigLostInTheFinalsGivesWayToTheWinner) {
   EXPECT_EQ(stored().front().config.text(), "A=2");
 }
 
+// What has a better time than the winner is withdrawn only where the finals judged it.
+TEST_F(TuneKernelTest, OnlyWhatLostInTheFinalsGivesWay) {
+  cache::Entry lost = *run().entry;
+  ASSERT_TRUE(remove_tree(request_.cache.directory).is_ok());
+  cache::Entry of_the_winner = lost;
+  lost.config.set("A", std::int64_t{0});
+  lost.time_ms = 0.4;
+  of_the_winner.time_ms = 0.5;
+  cache::Store store = cache::Store::open(request_.cache.directory).value();
+  ASSERT_TRUE(store.put(of_the_winner).is_ok());
+  const std::string record = store.put(lost).value().record;
+  EXPECT_TRUE(run().entry.has_value());
+  ASSERT_EQ(stored().size(), 1u);
+  EXPECT_EQ(stored().front().config.text(), "A=2");
+  EXPECT_DOUBLE_EQ(stored().front().time_ms, 0.5);
+  store = cache::Store::open(request_.cache.directory).value();
+  EXPECT_EQ(store.record_set().statuses(), 1u);
+  EXPECT_EQ(store.statuses(cache::Id128::parse(record)).size(), 1u);
+}
+
 TEST_F(TuneKernelTest, AnEntryThatTheFinalsDoNotJudgeStaysInUse) {
   subject_.spec->bucket["N"] = "pow2";
   cache::Entry in_use = *run().entry;
