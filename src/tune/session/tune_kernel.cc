@@ -194,10 +194,11 @@ class KernelTuning {
     made_.confirmed = problem.empty();
     made_.strategy_used = "cache";
     if (made_.confirmed)
-      log_.info(
-          "the cached winner {} holds: its finals were compared with the default, and nothing "
-          "was searched (--fresh searches)",
-          request_.known->text());
+      log_.info("the cached winner {} holds: {}, and nothing was searched (--fresh searches)",
+                request_.known->text(),
+                *request_.known == subject_.default_config ? "it is the default, and works"
+                                                           : "the finals compared it with the "
+                                                             "default");
     return Status::ok();
   }
 
@@ -406,6 +407,7 @@ ReportInput report_input(const Subject& subject, const TuneRequest& request,
   input.kernel = subject.name;
   input.strategy = request.strategy;
   input.strategy_used = outcome.strategy_used;
+  input.confirmed = outcome.confirmed;
   input.seed = request.seed;
   input.budget = request.budget;
   input.policy = outcome.policy;
