@@ -3,6 +3,7 @@
 
 #include "base/files.h"
 #include "base/hash.h"
+#include "base/time.h"
 #include "cache/store/store.h"
 #include "model/expression/parameter.h"
 #include "tune/search/seeded.h"
@@ -236,7 +237,9 @@ class KernelTuning {
     options.default_config = subject_.default_config;
     options.stop = request_.opened.stop;
     options.on_progress = request_.on_progress;
-    options.spent_s = request_.spent_s;
+    // The start, and a confirmation that did not hold.
+    options.spent_s =
+        request_.spent_s + static_cast<double>(system_clock().monotonic_ns() - began_ns_) * 1e-9;
     return options;
   }
 
@@ -379,6 +382,7 @@ class KernelTuning {
   const Subject& subject_;
   const TuneRequest& request_;
   Log& log_;
+  const std::int64_t began_ns_ = system_clock().monotonic_ns();
   const bool keeps_;  // the evaluations in a journal, the winner in the cache
   const PriorTarget target_;
   std::unique_ptr<Strategy> strategy_;
