@@ -126,8 +126,9 @@ PURLIN_API uint64_t purlin_tuner_evaluations(const purlin_tuner* tuner); /* all,
 
 /* Keeps the winner in the cache in `directory` (NULL: the default one), where purlin_lookup of any
  * program finds it. `desc` as for purlin_op_open; its dimensions are the tuner's. `verified`: 1
- * when every candidate's output was compared with a reference. PURLIN_INVALID before the tuner is
- * over. */
+ * when every candidate's output was compared with a reference. An older entry stays in use where it
+ * is better, except one whose config lost to the winner in the finals. PURLIN_LOG=info says which
+ * entry is then in use. PURLIN_INVALID before the tuner is over. */
 PURLIN_API purlin_status purlin_tuner_store(purlin_tuner* tuner, const char* directory,
                                             const purlin_op_desc* desc, int verified);
 

@@ -295,4 +295,9 @@ Result<cache::Entry> ProgramTuner::entry(const DeviceInfo& device, std::string_v
   return made;
 }
 
+Result<tune::StoredWinner> ProgramTuner::store(cache::Store& store,
+                                               const cache::Entry& entry) const {
+  return tune::store_winner(store, entry, *result_);
+}
+
 }  // namespace purlin::runtime

@@ -13,6 +13,7 @@
 #include "model/device/device.h"
 #include "model/spec/spec.h"
 #include "tune/session/session.h"
+#include "tune/session/store_winner.h"
 
 #include <cstdint>
 #include <memory>
@@ -87,6 +88,9 @@ class ProgramTuner {
   // `verified`: the program compared each candidate's output with a reference.
   Result<cache::Entry> entry(const DeviceInfo& device, std::string_view dtype,
                              std::string_view source_hash, bool verified) const;
+  // Puts it into a cache, by the rule of `purlin tune` (tune/session/store_winner.h).
+  // REQUIRES: entry() of this tuner gave it; its key may have been changed since.
+  Result<tune::StoredWinner> store(cache::Store& store, const cache::Entry& entry) const;
   // Leaves the evaluations for later searches, where transfer() named a cache. REQUIRES: over().
   Status keep_evaluations() const;
 

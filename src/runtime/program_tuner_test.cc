@@ -130,6 +130,46 @@ TEST(ProgramTuner, TheWinnerIsAnEntryOfTheCache) {
   EXPECT_NE(json.find("runner_up"), nullptr);
 }
 
+// By the rule of `purlin tune`: the time of an older entry may be one of a quieter machine.
+TEST(ProgramTuner, AnEntryWhoseConfigLostInTheFinalsGivesWayToTheWinner) {
+  const std::string folder = make_temporary_directory("tuner_store").value();
+  DeviceInfo device;
+  device.backend = "cuda";
+  device.arch = "sm_90";
+  Program program;
+  const auto tuner = program.tuner();
+  while (!tuner->over()) program.call(*tuner);
+  const cache::Entry winner = tuner->entry(device, "f32", "abc", true).value();
+  cache::Entry older = winner;
+  older.config = winner.default_config;
+  older.time_ms = 0.5;
+  cache::Store store = cache::Store::open(folder).value();
+  const std::string record = store.put(older).value().record;
+  // The times of a winner are not enough where its outputs were not compared.
+  cache::Entry unverified = winner;
+  unverified.verified = false;
+  const tune::StoredWinner refused = tuner->store(store, unverified).value();
+  EXPECT_FALSE(refused.put.served);
+  ASSERT_EQ(refused.notes().size(), 1u);
+  EXPECT_NE(refused.notes()[0].find("outputs were verified"), std::string::npos);
+  const tune::StoredWinner stored = tuner->store(store, winner).value();
+  EXPECT_TRUE(stored.put.served);
+  EXPECT_EQ(stored.displaced, std::vector<std::string>{record});
+  ASSERT_EQ(store.list().size(), 1u);
+  EXPECT_EQ(store.list().front().config.text(), winner.config.text());
+  ASSERT_EQ(store.statuses(cache::Id128::parse(record)).size(), 1u);
+  EXPECT_EQ(store.statuses(cache::Id128::parse(record))[0].state, cache::EntryState::kDemoted);
+  // One of the winner's own config was judged by no finals.
+  older.config = winner.config;
+  ASSERT_TRUE(store.put(older).is_ok());
+  const tune::StoredWinner again = tuner->store(store, winner).value();
+  EXPECT_FALSE(again.put.served);
+  EXPECT_TRUE(again.displaced.empty());
+  ASSERT_EQ(again.notes().size(), 1u);
+  EXPECT_NE(again.notes()[0].find("it is faster"), std::string::npos) << again.notes()[0];
+  EXPECT_TRUE(remove_tree(folder).is_ok());
+}
+
 TEST(ProgramTuner, WhereNothingWorksTheDefaultIsServed) {
   Program program;
   const auto tuner = program.tuner();

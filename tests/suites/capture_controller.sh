@@ -205,6 +205,31 @@ expect_exit 0 purlin capture window --for 200ms "$child" --json
 expect_json out "d['state'] == 'recording'"
 recorded() { purlin capture status --json "$child" >"$tmp/status" && json "$tmp/status" "d['recorded_ns'] >= 2e8 and d['state'] == 'stopped'" | grep -q True; }
 wait_until 'a window has been' recorded
+# Of several processes each has a line, in the order given; one that cannot be controlled keeps none of the others.
+PURLIN_CUPTI=$PURLIN_CUPTI "$PURLIN" profile --idle -o other.plprof -- "$client" 30 5 >other_ready 2>other_err &
+other_purlin=$!
+other_listens() { other=$(pgrep -P "$other_purlin") && purlin capture status "$other" >/dev/null 2>&1; }
+wait_until 'the other program listens' other_listens
+expect_exit 0 purlin capture status "$other" "$child" "$other"
+[ "$(sed 's/:.*//' out)" = "$other
+$child" ] || fail "lines: $(cat out)"
+expect_exit 0 purlin capture window --for 300ms "$child" "$other" --json
+expect_json out "[(a['pid'], a['state']) for a in d] == [($child, 'recording'), ($other, 'recording')]"
+for verb in start stop; do
+  expect_exit 2 purlin capture $verb "$child" $$ "$other"
+  [ "$(wc -l <out)" = 2 ] && [ "$(wc -l <err)" = 1 ] || fail "$verb: $(cat out err)"
+  expect_contains err "process $$ does not run under"
+done
+expect_exit 2 purlin capture status "$child" $$ "$other" --json
+expect_json out "[('error' in a, a.get('state')) for a in d] == [(False, 'stopped'), (True, None), (False, 'stopped')]"
+expect_json out "d[1]['pid'] == $$ and 'does not run under' in d[1]['error'] and d[2]['windows'] == 2 <= d[0]['windows']"
+# Nothing is asked of the first where another is no process.
+expect_exit 2 purlin capture start "$child" nobody
+expect_contains err "'nobody' is no process"
+expect_exit 0 purlin capture status "$child" --json
+expect_json out "d['pid'] == $child and d['state'] == 'stopped'"
+kill "$other"
+wait "$other_purlin" || true
 expect_exit 0 purlin capture start "$child"
 expect_contains out "governed"
 expect_exit 0 purlin capture stop "$child"

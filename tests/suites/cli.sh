@@ -42,8 +42,10 @@ expect_exit 2 purlin cache get spec.toml --nearest far
 expect_contains "$tmp/err" "--nearest takes a number, not 'far'"
 expect_exit 2 purlin export trace.json
 expect_contains "$tmp/err" "say what to write: --format"
-expect_exit 2 purlin capture start 1 2
-expect_contains "$tmp/err" "one process" "there are 3 words"
+expect_exit 2 purlin capture start
+expect_contains "$tmp/err" "an action and a process or several"
+expect_exit 2 purlin capture start 1 two
+expect_contains "$tmp/err" "'two' is no process"
 expect_exit 2 purlin profile --budget 1 -- true
 expect_contains "$tmp/err" "--budget '1': give a share"
 expect_exit 2 purlin profile

@@ -302,6 +302,8 @@ for mode in done infer_done; do
   program() { pid=$(pgrep -P "$run" -f torch_loop.py) && [ -n "$pid" ]; }
   wait_until "the program runs" program
   wait_until "a trace is made" purlin capture window --torch "$pid"
+  expect_exit 2 purlin capture window --torch $$ "$pid" --json
+  expect_json out "'does not run under' in d[0]['error'] and d[1]['pid'] == $pid and 'error' not in d[1]"
   touch done
   wait "$run" || fail "the program failed under --idle"
   has_note torch_trace "of process $pid"

@@ -63,14 +63,22 @@ expect_contains "$tmp/err" "the reference is the default config"
 expect_exit 0 purlin cache get spec.toml --json
 expect_json "$tmp/out" 'd["outcome"] == "exact" and d["entry"]["config"]["SCALE"] == 4'
 expect_exit 0 purlin cache get spec.toml --explain
+# What neither the spec nor the entry has is named without empty quotes.
+expect_contains "$tmp/out" "dtype: none, as in the entry" "problem: 'N=64', as measured"
+if grep -q "''" "$tmp/out"; then fail "empty quotes: $(grep "''" "$tmp/out")"; fi
 grep -q '^  device .* (driver ' "$tmp/out" || fail "the processor has no arch: $(grep '^  device' "$tmp/out")"
 
 # A winner that is there is confirmed, not searched again; --fresh searches.
 expect_exit 0 purlin tune spec.toml --budget 20 --json
 expect_json "$tmp/out" 'len(d["evaluations"]) == 2 and d["best"]["config"]["SCALE"] == 4 and d["strategy_used"] == "cache"'
+expect_json "$tmp/out" 'd["confirmed"] is True'
 expect_contains "$tmp/err" "holds"
+# Without the log, the output says so as well.
+expect_exit 0 purlin tune spec.toml --budget 20 -q
+expect_contains "$tmp/out" "the cached winner was confirmed against the default, nothing was searched (--fresh searches): 2 of 30 valid"
+[ ! -s "$tmp/err" ] || fail "-q prints on stderr: $(cat "$tmp/err")"
 expect_exit 0 purlin tune spec.toml --budget 20 --fresh --json
-expect_json "$tmp/out" 'len(d["evaluations"]) == 20'
+expect_json "$tmp/out" 'len(d["evaluations"]) == 20 and "confirmed" not in d'
 # A larger budget than that of an ended session asks for more: the session continues.
 expect_exit 0 purlin tune spec.toml --budget 21 --json
 expect_json "$tmp/out" 'len(d["evaluations"]) == 21'

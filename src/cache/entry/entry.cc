@@ -181,6 +181,10 @@ std::string host_name() {
   return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
 }
 
+std::string author_text(const std::string& user, const std::string& host) {
+  return user.empty() || host.empty() ? user + host : user + "@" + host;
+}
+
 std::string user_name() {
   char buffer[4096];
   passwd record{}, *found = nullptr;

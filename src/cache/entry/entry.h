@@ -43,6 +43,8 @@ struct Entry {
 // Who measures: for provenance. "" where the system does not say.
 std::string host_name();
 std::string user_name();
+// "user@host"; of what is known of the two.
+std::string author_text(const std::string& user, const std::string& host);
 
 // An entry with its key, problem, bucket rules, shape constraints and provenance filled in; the
 // rest is the caller's.

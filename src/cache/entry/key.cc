@@ -159,11 +159,17 @@ KeyMatch compare_but_bucket(const CacheKey& wanted, const CacheKey& stored) {
   return result;
 }
 
+std::string or_none(std::string_view text) {
+  return text.empty() ? "none" : fmt::format("'{}'", text);
+}
+
 std::vector<std::string> explain(const Comparison& comparison) {
   std::vector<std::string> lines;
   for (std::size_t i = 0; i < comparison.fields.size(); ++i) {
     const FieldComparison& line = comparison.fields[i];
-    if (line.wanted.empty() && line.match == Match::kSame)
+    if (line.wanted.empty() && line.stored.empty())
+      lines.push_back(fmt::format("{}: none, as in the entry", line.field));
+    else if (line.wanted.empty() && line.match == Match::kSame)
       lines.push_back(fmt::format("{}: not stated, '{}' stored", line.field, line.stored));
     else if (line.match == Match::kSame && line.wanted != line.stored)
       lines.push_back(fmt::format(
@@ -173,8 +179,8 @@ std::vector<std::string> explain(const Comparison& comparison) {
     else if (line.match == Match::kSame)
       lines.push_back(fmt::format("{}: '{}'", line.field, line.wanted));
     else
-      lines.push_back(fmt::format("{}: '{}' wanted, '{}' stored: {}", line.field, line.wanted,
-                                  line.stored, kFields[i].why));
+      lines.push_back(fmt::format("{}: {} wanted, {} stored: {}", line.field, or_none(line.wanted),
+                                  or_none(line.stored), kFields[i].why));
   }
   return lines;
 }

@@ -84,6 +84,8 @@ struct KeyMatch {
   int distance = 0;
 };
 KeyMatch compare_but_bucket(const CacheKey& wanted, const CacheKey& stored);
+// As a message names it: "'f32'", and "none" where it is empty.
+std::string or_none(std::string_view text);
 // A line for each field: "arch: 'sm_90' wanted, 'sm_80' stored; never served across archs".
 std::vector<std::string> explain(const Comparison& comparison);
 

@@ -169,10 +169,11 @@ class Chooser {
     }
     for (std::string& line : explain(comparison)) lookup.explain.push_back(std::move(line));
     if (best.match != Match::kForeign)
-      lookup.explain.push_back(entry.problem == problem_
-                                   ? fmt::format("problem: '{}', as measured", problem_.text())
-                                   : fmt::format("problem: '{}' wanted, '{}' measured: same bucket",
-                                                 problem_.text(), entry.problem.text()));
+      lookup.explain.push_back(
+          entry.problem == problem_
+              ? fmt::format("problem: {}, as measured", or_none(problem_.text()))
+              : fmt::format("problem: {} wanted, {} measured: same bucket",
+                            or_none(problem_.text()), or_none(entry.problem.text())));
     explain_bucket(entry, lookup);
     explain_standing(*best.summary, lookup);
   }
@@ -192,8 +193,10 @@ class Chooser {
     source_.record_set.each_status_of(summary.record, [&](const StatusSummary& standing) {
       const Result<EntryStatus> status = source_.status(standing);
       if (!status.is_ok()) return;
-      std::string line = fmt::format("status: {} by {}@{} at {}", entry_state_name(status->state),
-                                     status->by, status->host, status->at);
+      std::string line = fmt::format("status: {}", entry_state_name(status->state));
+      if (const std::string who = author_text(status->by, status->host); !who.empty())
+        line += " by " + who;
+      line += " at " + status->at;
       if (!status->driver.empty() || !status->toolkit.empty())
         line += fmt::format(", under driver {} and {}", status->driver, status->toolkit);
       if (!status->reason.empty()) line += ": " + status->reason;
@@ -239,9 +242,9 @@ class Chooser {
       lookup.record = candidate->summary->record.hex();
       for (std::string& line : explain(compare(key_, entry.key)))
         lookup.explain.push_back(std::move(line));
-      lookup.explain.push_back(
-          fmt::format("problem: '{}' wanted, '{}' measured: nearest, {:.2f} away (at most {:.2f})",
-                      problem_.text(), entry.problem.text(), distance, options_.nearest));
+      lookup.explain.push_back(fmt::format(
+          "problem: {} wanted, {} measured: nearest, {:.2f} away (at most {:.2f})",
+          or_none(problem_.text()), or_none(entry.problem.text()), distance, options_.nearest));
       explain_standing(*candidate->summary, lookup);
       return true;
     }

@@ -115,8 +115,13 @@ class Inquiry {
       return true;
     });
     if (!entries_.empty()) return {};
+    const std::string asked = wanted.empty() ? "none" : join(wanted, ",");
+    if (others == std::vector<std::string>{""})
+      return {"dimensions",
+              fmt::format("the entries of '{}' have no dimensions, the problem has {}",
+                          wanted_.kernel, asked)};
     return {"dimensions", fmt::format("the entries of '{}' have the dimensions {}, not {}",
-                                      wanted_.kernel, listed(others), join(wanted, ","))};
+                                      wanted_.kernel, listed(others), asked)};
   }
 
   // Leaves the entries with the nearest key, where that is the same.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/store/why_missed.h"
 
+#include "base/text.h"
 #include "cache/testing.h"
 
 #include <gtest/gtest.h>
@@ -56,6 +57,50 @@ TEST(WhyMissed, NamesWhatDiffers) {
   EXPECT_EQ(dimensions.field, "dimensions");
   EXPECT_NE(dimensions.text.find("M,N,K, not M,Q"), std::string::npos) << dimensions.text;
   EXPECT_FALSE(dimensions.has_spec);
+}
+
+// What is not there is called "none": empty quotes name nothing.
+TEST(WhyMissed, NamesWhatNeitherHas) {
+  TemporaryDirectory folder;
+  std::vector<Store> stores;
+  stores.push_back(*Store::open(folder.path()));
+  Entry plain = sample_entry(1024);
+  plain.key.dtype.clear();
+  plain.key.bucket.clear();
+  plain.key.driver.clear();
+  plain.problem = ProblemShape();
+  plain.bucket_rules.clear();
+  ASSERT_TRUE(stores[0].put(plain).is_ok());
+  CacheKey wanted = plain.key;
+  const Lookup found = stores[0].get(wanted, plain.problem);
+  EXPECT_EQ(found.outcome, Outcome::kExact);
+  const std::string lines = join(found.explain, "\n");
+  EXPECT_EQ(lines.find("''"), std::string::npos) << lines;
+  for (const char* line : {"dtype: none, as in the entry", "bucket: none", "driver: none",
+                           "problem: none, as measured"})
+    EXPECT_NE(lines.find(line), std::string::npos) << line << " in\n" << lines;
+  wanted.driver = "590";
+  const std::string why = why_missed(stores, wanted, plain.problem).text;
+  EXPECT_NE(why.find("driver: '590' wanted, none stored"), std::string::npos) << why;
+  ProblemShape other;
+  other.set("M", 9);
+  EXPECT_NE(why_missed(stores, plain.key, other).text.find("have no dimensions, the problem has M"),
+            std::string::npos);
+  ASSERT_TRUE(stores[0].put(sample_entry(1024)).is_ok());
+  Entry with = sample_entry(1024);
+  ASSERT_TRUE(
+      stores[0]
+          .set_status(new_status(stores[0].put(plain)->record, EntryState::kDemoted, "slow"))
+          .is_ok());
+  EXPECT_NE(why_missed(stores, with.key, ProblemShape()).text.find("M,N,K, not none"),
+            std::string::npos);
+}
+
+TEST(WhyMissed, AnAuthorWithoutANameIsItsHost) {
+  EXPECT_EQ(author_text("mona", "gpu07"), "mona@gpu07");
+  EXPECT_EQ(author_text("", "gpu07"), "gpu07");
+  EXPECT_EQ(author_text("mona", ""), "mona");
+  EXPECT_EQ(author_text("", ""), "");
 }
 
 TEST(WhyMissed, SaysThatAnEntryWasWithdrawn) {

@@ -84,8 +84,10 @@ class CacheGet : public Command {
                    const ProblemShape& problem, const cache::Lookup& lookup,
                    std::span<const cache::Store> stores) const {
     const Style style = lookup.entry ? Style::kGreen : Style::kYellow;
-    std::string text = fmt::format("{} {} {}: {}\n", key.kernel, problem.text(), key.device,
-                                   terminal.paint(style, cache::outcome_name(lookup.outcome)));
+    std::string text = key.kernel;
+    for (const std::string& more : {problem.text(), key.device})
+      if (!more.empty()) text += " " + more;
+    text += fmt::format(": {}\n", terminal.paint(style, cache::outcome_name(lookup.outcome)));
     if (lookup.entry) text += describe(*lookup.entry, terminal);
     if (explain_ && !lookup.decided_by.empty())
       text += fmt::format("  decided by: {}\n", lookup.decided_by);

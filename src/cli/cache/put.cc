@@ -84,18 +84,22 @@ class CachePut : public Command {
     PURLIN_ASSIGN(cache::Layers layers, target_.cache.open_layers());
     PURLIN_ASSIGN(const cache::Put put,
                   layers.put(entry, {.replace = replace_, .reason = reason_}));
-    if (!put.served)
+    if (!put.served && put.kept.empty())
       context.log.warn(
-          "stored, but lookups go on to get {}, which is better; --replace displaces it",
-          put.kept.empty() ? "nothing (it was withdrawn)" : put.kept);
-    answer(context, json_,
-           document_of("purlin.cache-put/1", {{"entry", to_json(entry)},
-                                              {"record", put.record},
-                                              {"known", put.known},
-                                              {"served", put.served},
-                                              {"directory", put.directory}}),
-           fmt::format("stored {} {} in {}\n{}", entry.key.kernel, entry.problem.text(),
-                       put.directory, describe(entry, context.terminal)));
+          "stored, but lookups get no entry of this key: this one was withdrawn before; --replace "
+          "puts it back");
+    else if (!put.served)
+      context.log.warn(
+          "stored, but lookups go on to get {}, which is better; --replace displaces it", put.kept);
+    answer(
+        context, json_,
+        document_of("purlin.cache-put/1", {{"entry", to_json(entry)},
+                                           {"record", put.record},
+                                           {"known", put.known},
+                                           {"served", put.served},
+                                           {"directory", put.directory}}),
+        fmt::format("stored {}{}{} in {}\n{}", entry.key.kernel, entry.problem.empty() ? "" : " ",
+                    entry.problem.text(), put.directory, describe(entry, context.terminal)));
     return kExitOk;
   }
 

@@ -92,9 +92,15 @@ std::string describe(const cache::Entry& entry, const Terminal& terminal) {
   line("outputs", !entry.verified                ? "not verified"
                   : entry.reference == "default" ? "verified against the default config"
                                                  : "verified against the reference");
-  line("found by", fmt::format("{}, {} {}", entry.strategy, entry.evaluations,
-                               noun_for(entry.evaluations, "evaluation")));
-  line("recorded", fmt::format("{} by {}@{}", entry.recorded_at, entry.user, entry.host));
+  std::string found = entry.strategy;
+  if (entry.evaluations > 0 || !found.empty())
+    found += fmt::format("{}{} {}", found.empty() ? "" : ", ", entry.evaluations,
+                         noun_for(entry.evaluations, "evaluation"));
+  line("found by", found);
+  std::string recorded = entry.recorded_at;
+  if (const std::string who = cache::author_text(entry.user, entry.host); !who.empty())
+    recorded += (recorded.empty() ? "by " : " by ") + who;
+  line("recorded", recorded);
   return text;
 }
 

@@ -433,7 +433,8 @@ class TuneCommand : public Command {
     for (const ProblemShape& problem : problems) {
       PURLIN_ASSIGN(const cache::Lookup found, look_up(spec, problem, device));
       if (!found.entry) missing.push_back(problem);
-      context.log.info("{} {}: {}{}", spec.name, problem.text(), cache::outcome_name(found.outcome),
+      context.log.info("{}{}{}: {}{}", spec.name, problem.empty() ? "" : " ", problem.text(),
+                       cache::outcome_name(found.outcome),
                        found.entry ? "; nothing is measured" : "");
     }
     return missing;

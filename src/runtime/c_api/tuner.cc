@@ -5,6 +5,7 @@
 #include "gpu/launching.h"
 #include "runtime/c_api/support.h"
 #include "runtime/program_tuner.h"
+#include "runtime/settings.h"
 
 #include <algorithm>
 #include <cstring>
@@ -257,8 +258,10 @@ purlin_status purlin_tuner_store(purlin_tuner* tuner, const char* directory,
     if (PURLIN_HAS(desc, purlin_op_desc, layout)) entry->key.layout = text_or_empty(desc->layout);
     auto store = purlin::cache::Store::open(cache_directory(directory));
     if (!store.is_ok()) return fail(store.status());
-    const purlin_status stored = done(store->put(*entry).status());
-    if (stored != PURLIN_OK) return stored;
+    const auto stored = made.store(*store, *entry);
+    if (!stored.is_ok()) return fail(stored.status());
+    purlin::runtime::RuntimeLog log(purlin::runtime::Settings::from_environment());
+    for (const std::string& note : stored->notes()) log.info("{}: {}", entry->key.kernel, note);
     return done(made.keep_evaluations());
   });
 }

@@ -89,6 +89,41 @@ TEST(TunerApi, TheWinnerIsFoundByALookup) {
   EXPECT_TRUE(purlin::remove_tree(folder).is_ok());
 }
 
+// What is in use after it was stored: the config that the same finals found faster.
+TEST(TunerApi, AnEntryThatLostInTheFinalsIsNotServedAnyMore) {
+  const std::string folder = purlin::make_temporary_directory("tuner_displaces").value();
+  const std::string log = folder + "/log";
+  purlin_device device = PURLIN_DEVICE_INIT;
+  device.backend = "cuda";
+  device.arch = "sm_90";
+  purlin_op_desc desc = PURLIN_OP_DESC_INIT;
+  desc.op = "scale";
+  desc.policy = "";
+  desc.device = &device;
+  purlin::Cache cache(folder);
+  ASSERT_EQ(purlin_cache_put(cache.handle(),
+                             R"({"key": {"op": "scale", "kernel": "scale", "backend": "cuda",
+                                 "arch": "sm_90"},
+                                 "config": {"BLOCK": 16, "STAGED": false, "LAYOUT": "column",
+                                            "RATIO": 0.5},
+                                 "problem": {"N": 1000}, "bucket_rules": {"N": "pow2"},
+                                 "time_ms": 0.001, "samples_ms": [0.001], "verified": true})"),
+            PURLIN_OK)
+      << purlin_last_error();
+  purlin::Tuner tuner = made();
+  EXPECT_EQ(tuner.tune(time_of).integer("BLOCK"), 64);
+  ::setenv("PURLIN_LOG", ("info:" + log).c_str(), 1);
+  tuner.store(folder, desc, true);
+  ::unsetenv("PURLIN_LOG");
+  cache.reload();
+  const purlin::Op op = cache.op("scale", {"N"}, device);
+  ASSERT_TRUE(op.find(1000));
+  EXPECT_EQ(op.find(1000).integer("BLOCK", 0), 64);
+  const std::string lines = purlin::read_file(log).value_or("");
+  EXPECT_NE(lines.find("lost to the winner in the finals"), std::string::npos) << lines;
+  EXPECT_TRUE(purlin::remove_tree(folder).is_ok());
+}
+
 TEST(TunerApi, LaterConfigsAreAnnouncedAndSearchesShareACache) {
   const std::string folder = purlin::make_temporary_directory("tuner_transfer").value();
   purlin_device device = PURLIN_DEVICE_INIT;

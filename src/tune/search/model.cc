@@ -27,6 +27,7 @@
 // `counters` has a fifth source. Among the configs that the mean expects to be fast, it takes the
 // config with the lowest bound from the predicted counters.
 #include "tune/model/ensemble.h"
+#include "tune/search/allowance.h"
 #include "tune/search/exchange.h"
 #include "tune/search/excursion.h"
 #include "tune/search/ledger.h"
@@ -87,8 +88,7 @@ class ModelSearch : public Strategy {
         excursions_(space_, ledger_, random_, fit),
         ensemble_(space_, std::move(fit), features_of(request.priors)),
         counters_(counters),
-        budget_(static_cast<double>(request.evaluations)),
-        budget_s_(request.seconds),
+        allowance_(request.evaluations, request.seconds),
         drawn_(request.drawn),
         patient_(request.patient) {
     if (space_.index_count() > kListed) return;
@@ -147,7 +147,7 @@ class ModelSearch : public Strategy {
     if (outcome.time_ms) fast_.emplace(*outcome.time_ms, index);
     if (smooth_) smooth_->add(index, outcome.time_ms);
     ++idle_;
-    used_s_ += outcome.used_s();
+    allowance_.tell(outcome);
     if (profiled) {
       // Compiling runs in parallel and is not counted.
       measuring_s_ += outcome.evaluation->verify_s + outcome.evaluation->measure_s;
@@ -233,15 +233,7 @@ class ModelSearch : public Strategy {
     return index;
   }
 
-  // How many evaluations the budget allows, by the time that those until now used; 0 = not known.
-  double allowed() const {
-    double allowed = budget_;
-    if (budget_s_ > 0 && used_s_ > 0) {
-      const double by_time = budget_s_ * static_cast<double>(ensemble_.observations()) / used_s_;
-      allowed = allowed > 0 ? std::min(allowed, by_time) : by_time;
-    }
-    return allowed;
-  }
+  double allowed() const { return allowance_.evaluations(); }
 
   bool too_short_for_model() const { return allowed() > 0 && allowed() < options_.least_modelled; }
 
@@ -381,13 +373,12 @@ class ModelSearch : public Strategy {
   Excursions excursions_;
   std::optional<Smooth> smooth_;
   Ensemble ensemble_;
-  const bool counters_;       // used where evaluations have them
-  double budget_, budget_s_;  // evaluations, seconds; 0 = not known
-  std::size_t drawn_;         // at random, here or by the caller
+  const bool counters_;  // used where evaluations have them
+  Allowance allowance_;
+  std::size_t drawn_;  // at random, here or by the caller
   const bool patient_;
   std::size_t most_outstanding_ = 1;             // where it is patient
   std::unordered_set<std::size_t> outstanding_;  // asked for, where it is patient
-  double used_s_ = 0;                            // of the reported evaluations
   std::vector<std::size_t> pool_;                // configs to choose among
   std::vector<std::uint8_t> rows_;               // and their encodings
   std::vector<Ensemble::Prediction> expected_;

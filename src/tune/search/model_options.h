@@ -12,7 +12,7 @@ namespace purlin::tune {
 struct ModelOptions {
   // Below so many evaluations there is no model: a few points say nothing that it could learn.
   // Every config is then the most promising of so many random ones, by the results of like configs.
-  double least_modelled = 20;
+  double least_modelled = 10;
   std::size_t screened = 8;
   // Configs drawn before the first fit: a share of what the budget allows, within bounds.
   double first_share = 0.1, first_low = 5, first_high = 24;

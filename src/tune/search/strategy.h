@@ -35,6 +35,9 @@ struct Outcome {
   // How much of a budget in seconds it used up: less than it cost where configs compile ahead or
   // several devices work at once. nullopt: what it cost.
   std::optional<double> passed_s{};
+  // What was left of a budget in seconds for the search when it ended: without the start of the
+  // session, what else it did, and the finals. nullopt: all that the results did not use.
+  std::optional<double> left_s{};
 
   double used_s() const { return passed_s.value_or(cost_s); }
 };
@@ -82,7 +85,8 @@ struct StrategyRequest {
   const Space& space;  // outlives the strategy
   std::uint64_t seed = 1;
   std::size_t evaluations = 0;  // how many the budget allows; 0 = not known (a budget in seconds)
-  double seconds = 0;           // the budget in seconds; 0 = not limited
+  // The budget in seconds, start and finals included (Outcome::left_s); 0 = not limited.
+  double seconds = 0;
   std::vector<PriorRun> priors{};  // what is known from elsewhere; the nearest first
   // This many of the configs that will be reported represent draws at random. The strategy draws
   // that many fewer at the beginning.

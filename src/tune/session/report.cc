@@ -206,6 +206,14 @@ std::string rate_text(const ReportInput& input, const Config& config, double tim
   return work.bytes > 0 ? fmt::format("{:.1f} GB/s", work.bytes / time_ms * 1e-6) : "";
 }
 
+// Of a session that measured the cache's winner again, and nothing that the cache does not know.
+std::string confirmed_text(const SessionResult& result) {
+  const Finalist& winner = result.verdict->best();
+  return std::string(winner.is_default ? "the cached winner, which is the default, still works"
+                                       : "the cached winner was confirmed against the default") +
+         ", nothing was searched (--fresh searches)";
+}
+
 std::string first_line(std::string_view text) { return split(text, '\n').front(); }
 
 // A message is printed once: the error about no config that works, and the warning about the
@@ -244,6 +252,7 @@ Json report_document(const ReportInput& input, const Environment& environment) {
       .set("objective", objective_name(input.objective))
       .set("policy", to_json(input.policy))
       .set("space", space_json(input));
+  if (input.confirmed) document.set("confirmed", true);
   if (result.verdict) {
     const Verdicts& verdict = *result.verdict;
     const double best_ms = verdict.best().time_ms;
@@ -302,8 +311,10 @@ std::string report_text(const ReportInput& input, const Terminal& terminal, std:
   std::string text = terminal.paint(Style::kBold, input.kernel);
   if (!input.problem.empty()) text += "  " + input.problem.text();
   text += fmt::format("  on {} ({})\n", input.device.name, input.device.id);
-  text += fmt::format("{} of {} valid configs evaluated ({:.0f} in the Cartesian product)\n\n",
-                      result.evaluations.size(), input.space.size(), input.space.cartesian());
+  const std::string evaluated =
+      fmt::format("{} of {} valid configs evaluated ({:.0f} in the Cartesian product)",
+                  result.evaluations.size(), input.space.size(), input.space.cartesian());
+  text += (input.confirmed ? confirmed_text(result) + ": " : "") + evaluated + "\n\n";
   if (!result.verdict) {
     append_failures(text, input, terminal);
     return text;

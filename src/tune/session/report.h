@@ -24,6 +24,7 @@ struct ReportInput {
   std::string kernel;         // name, for people
   std::string strategy;       // as asked for
   std::string strategy_used;  // what "auto" chose
+  bool confirmed = false;     // the cache's winner was measured again, and nothing was searched
   std::uint64_t seed = 1;
   Budget budget;
   measure::Policy policy;

@@ -204,9 +204,22 @@ class TuningSession::Impl {
 
   // What the finals would take of a budget in seconds by now, where they fit.
   double finals_reserve_s() const {
-    if (!is_timed()) return 0;
-    return finals_s(result_.evaluations, result_.default_evaluation, finals_options(),
-                    kFinalsShare * (options_.budget.seconds - options_.spent_s), is_out());
+    return is_timed() ? finals_reserve_s(result_.default_evaluation, is_out()) : 0;
+  }
+  double finals_reserve_s(std::optional<std::size_t> default_evaluation,
+                          const IsOut& is_out) const {
+    return finals_s(result_.evaluations, default_evaluation, finals_options(),
+                    kFinalsShare * (options_.budget.seconds - options_.spent_s), is_out);
+  }
+
+  // What a budget in seconds leaves for the search after the latest evaluation. A session that goes
+  // on makes the same choices: only what the journal has counts. That are no rematches.
+  double left_for_search_s(double now_s) const {
+    std::optional<std::size_t> default_evaluation;
+    if (options_.default_config)
+      if (const auto found = known_.find(options_.default_config->text()); found != known_.end())
+        default_evaluation = found->second;
+    return options_.budget.seconds - now_s - finals_reserve_s(default_evaluation, {});
   }
 
   IsOut is_out() const {
@@ -294,6 +307,7 @@ class TuningSession::Impl {
     if (made.ok() && made.power_w > 0) powers_w_.push_back({made.power_w, 0});
     if (made.ok()) costs_.push_back({made.cost_s, 0});
     consider(result_.evaluations.size() - 1);
+    if (is_timed()) left_for_search_s_.push_back(left_for_search_s(now_s));
   }
 
   void consider(std::size_t place) {
@@ -361,6 +375,7 @@ class TuningSession::Impl {
     outcome.cost_s = evaluation.cost_s;
     outcome.evaluation = &evaluation;
     if (traits_.executes) outcome.passed_s = passed_s_[place];
+    if (is_timed()) outcome.left_s = left_for_search_s_[place];
     silent_ = false;
     strategy_.tell(index, outcome);
   }
@@ -482,10 +497,11 @@ class TuningSession::Impl {
   Clock& clock_;
   std::int64_t start_ns_;
   double earlier_s_ = 0, cost_s_ = 0, last_s_ = 0;
-  std::vector<double> passed_s_;        // of each evaluation: since the one before it, or its cost
-  bool cut_ = false;                    // an evaluation was abandoned
-  std::optional<double> finals_end_s_;  // of a budget in seconds: when they have to be over
-  std::vector<Sample> costs_;           // of each config that worked, in seconds
+  std::vector<double> passed_s_;  // of each evaluation: since the one before it, or its cost
+  std::vector<double> left_for_search_s_;  // after each evaluation: Outcome::left_s
+  bool cut_ = false;                       // an evaluation was abandoned
+  std::optional<double> finals_end_s_;     // of a budget in seconds: when they have to be over
+  std::vector<Sample> costs_;              // of each config that worked, in seconds
   std::vector<double> noises_;    // measure::relative_noise of each config that was timed in full
   std::vector<Sample> powers_w_;  // of each config whose energy was measured
   std::array<std::size_t, 8> by_status_{};

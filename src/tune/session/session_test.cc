@@ -382,9 +382,10 @@ class Listener : public Strategy {
   std::optional<std::size_t> ask() override { return inner_->ask(); }
   void tell(std::size_t index, const Outcome& outcome) override {
     used_ms.push_back(std::lround(1e3 * outcome.used_s()));
+    left_ms.push_back(std::lround(1e3 * outcome.left_s.value_or(-1)));
     inner_->tell(index, outcome);
   }
-  std::vector<long> used_ms;
+  std::vector<long> used_ms, left_ms;
 
  private:
   std::unique_ptr<Strategy> inner_;
@@ -396,6 +397,7 @@ TEST_F(SessionTest, TheStrategyLearnsHowMuchOfTheBudgetPassed) {
   options_.spent_s = 5;
   ScriptedEvaluator evaluator;
   const std::vector<long> used = {3100, 3100, 100, 100};  // the default has no company
+  std::vector<long> left;
   {
     auto journal = this->journal().value();
     Listener strategy(space_);
@@ -412,12 +414,31 @@ TEST_F(SessionTest, TheStrategyLearnsHowMuchOfTheBudgetPassed) {
       }
     }
     EXPECT_EQ(strategy.used_ms, used);
+    left = strategy.left_ms;
   }
   auto journal = this->journal().value();
   Listener strategy(space_);
   TuningSession session(space_, strategy, &journal, options_, {true, 3}, clock_);
   static_cast<void>(session.next());
   EXPECT_EQ(strategy.used_ms, used);  // of the journal as well
+  EXPECT_EQ(strategy.left_ms, left);
+}
+
+// Of 36 s, 12 s are over before the session, and the finals will measure each finalist five times.
+TEST_F(SessionTest, TheStrategyLearnsWhatIsLeftForTheSearch) {
+  options_.budget = {0, 36};
+  options_.spent_s = 12;
+  SlowEvaluator evaluator(clock_);
+  Listener strategy(space_);
+  ASSERT_TRUE(run_session(space_, strategy, evaluator, nullptr, options_, clock_).is_ok());
+  ASSERT_GT(strategy.left_ms.size(), 4u);
+  EXPECT_EQ(strategy.left_ms[0], 36'000 - 12'000 - 100 - 5 * 80);
+  EXPECT_EQ(strategy.left_ms[1], 36'000 - 12'000 - 200 - 2 * 5 * 80);
+  // A budget of evaluations leaves no seconds.
+  options_.budget = {12, 0};
+  Listener counting(space_);
+  ASSERT_TRUE(run_session(space_, counting, evaluator, nullptr, options_, clock_).is_ok());
+  EXPECT_EQ(counting.left_ms.front(), -1000);
 }
 
 TEST_F(SessionTest, CanBeDrivenStepByStep) {

@@ -28,28 +28,54 @@ bool lost_to_winner(const Config& config, const SessionResult& result) {
   return false;
 }
 
+// "" where the finals say that `kept` has to give way.
+std::string why_kept(const cache::Entry& kept, const cache::Entry& winner,
+                     const SessionResult& result) {
+  if (kept.verified && !winner.verified)
+    return "its outputs were verified, and those of the winner were not";
+  if (kept.problem != winner.problem) return "it was measured at another problem";
+  if (result.verdict && lost_to_winner(kept.config, result)) return "";
+  return winner.time_ms > 0 ? "it is faster" : "its time is known";
+}
+
 }  // namespace
+
+std::vector<std::string> StoredWinner::notes() const {
+  std::vector<std::string> lines;
+  for (const std::string& record : displaced)
+    lines.push_back(fmt::format(
+        "the entry {} is no longer in use: its config lost to the winner in the finals", record));
+  if (put.served) return lines;
+  if (put.kept.empty())
+    lines.push_back(
+        "no entry of this key is in use: this one was withdrawn before; `purlin cache put "
+        "--replace` would put it back");
+  else
+    lines.push_back(fmt::format(
+        "another entry of this key stays in use ({}): {}; `purlin cache put --replace` would "
+        "displace it",
+        put.kept, kept_why));
+  return lines;
+}
 
 Result<StoredWinner> store_winner(cache::Store& store, const cache::Entry& entry,
                                   const SessionResult& result) {
   StoredWinner stored;
   PURLIN_ASSIGN(stored.put, store.put(entry));
-  if (stored.put.served) return stored;
-  const std::string in_use = stored.put.kept;
-  const std::optional<cache::Entry> kept = find_record(store, entry.key, in_use);
-  const bool same_problem = kept && kept->problem == entry.problem;
-  if (same_problem && result.verdict && lost_to_winner(kept->config, result)) {
-    PURLIN_ASSIGN(stored.put,
-                  store.put(entry, {true, fmt::format("it lost to {} in the same finals",
-                                                      entry.config.text())}));
-    if (stored.put.served) {
-      stored.displaced = in_use;
-      return stored;
-    }
+  // One at a time: of what is better by its time, only what the finals judged is withdrawn.
+  while (!stored.put.served && !stored.put.kept.empty()) {
+    const std::string in_use = stored.put.kept;
+    const std::optional<cache::Entry> kept = find_record(store, entry.key, in_use);
+    stored.kept_why = kept ? why_kept(*kept, entry, result) : "it cannot be read";
+    if (!stored.kept_why.empty()) break;
+    PURLIN_TRY(store.set_status(
+        cache::new_status(in_use, cache::EntryState::kDemoted,
+                          fmt::format("replaced by {}: it lost to {} in the same finals",
+                                      stored.put.record, entry.config.text()))));
+    stored.displaced.push_back(in_use);
+    PURLIN_ASSIGN(stored.put, store.put(entry));
+    if (stored.put.kept == in_use) break;
   }
-  stored.kept_why = kept && !same_problem ? "it was measured at another problem"
-                    : entry.time_ms > 0   ? "it is faster"
-                                          : "its time is known";
   return stored;
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/files.h"
 #include "base/hash.h"
+#include "base/time.h"
 #include "cache/store/store.h"
 #include "model/expression/parameter.h"
 #include "tune/search/seeded.h"
@@ -194,10 +195,11 @@ class KernelTuning {
     made_.confirmed = problem.empty();
     made_.strategy_used = "cache";
     if (made_.confirmed)
-      log_.info(
-          "the cached winner {} holds: its finals were compared with the default, and nothing "
-          "was searched (--fresh searches)",
-          request_.known->text());
+      log_.info("the cached winner {} holds: {}, and nothing was searched (--fresh searches)",
+                request_.known->text(),
+                *request_.known == subject_.default_config ? "it is the default, and works"
+                                                           : "the finals compared it with the "
+                                                             "default");
     return Status::ok();
   }
 
@@ -235,7 +237,9 @@ class KernelTuning {
     options.default_config = subject_.default_config;
     options.stop = request_.opened.stop;
     options.on_progress = request_.on_progress;
-    options.spent_s = request_.spent_s;
+    // The start, and a confirmation that did not hold.
+    options.spent_s =
+        request_.spent_s + static_cast<double>(system_clock().monotonic_ns() - began_ns_) * 1e-9;
     return options;
   }
 
@@ -366,17 +370,11 @@ class KernelTuning {
     made_.bucket_regret = entry.bucket_regret;
     PURLIN_ASSIGN(cache::Store store, cache::Store::open(request_.cache.directory));
     PURLIN_ASSIGN(const StoredWinner stored, store_winner(store, entry, made_.session));
-    if (!stored.displaced.empty())
-      log_.info("the entry {} is no longer in use: its config lost to the winner in the finals",
-                stored.displaced);
-    if (!stored.put.served)
-      log_.info(
-          "another entry of this key stays in use ({}): {}; `purlin cache put --replace` would "
-          "displace it",
-          stored.put.kept, stored.kept_why);
+    for (const std::string& note : stored.notes()) log_.info("{}", note);
     made_.stored_directory = store.directory();
-    log_.info("stored in {} as {} {} {} ({})", store.directory(), entry.key.op, entry.key.bucket,
-              entry.key.device, entry.key.id());
+    log_.info("stored in {} as {}{}{} {} ({})", store.directory(), entry.key.op,
+              entry.key.bucket.empty() ? "" : " ", entry.key.bucket, entry.key.device,
+              entry.key.id());
     made_.entry = std::move(entry);
     return Status::ok();
   }
@@ -384,6 +382,7 @@ class KernelTuning {
   const Subject& subject_;
   const TuneRequest& request_;
   Log& log_;
+  const std::int64_t began_ns_ = system_clock().monotonic_ns();
   const bool keeps_;  // the evaluations in a journal, the winner in the cache
   const PriorTarget target_;
   std::unique_ptr<Strategy> strategy_;
@@ -412,6 +411,7 @@ ReportInput report_input(const Subject& subject, const TuneRequest& request,
   input.kernel = subject.name;
   input.strategy = request.strategy;
   input.strategy_used = outcome.strategy_used;
+  input.confirmed = outcome.confirmed;
   input.seed = request.seed;
   input.budget = request.budget;
   input.policy = outcome.policy;

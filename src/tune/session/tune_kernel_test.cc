@@ -27,6 +27,7 @@ class ParabolaDevice : public Evaluator {
   bool executes() const override { return true; }
   Result<Evaluation> evaluate(const Config& config, const measure::Policy&) override {
     ++calls;
+    if (sleep_ns > 0) system_clock().sleep_ns(sleep_ns);
     const std::int64_t a = std::get<std::int64_t>(*config.find("A"));
     Evaluation made;
     made.config = config;
@@ -36,6 +37,7 @@ class ParabolaDevice : public Evaluator {
     return made;
   }
   int calls = 0;
+  std::int64_t sleep_ns = 0;
 
  private:
   DeviceInfo info_;
@@ -117,6 +119,26 @@ TEST_F(TuneKernelTest, AnEntryWhoseConfigLostInTheFinalsGivesWayToTheWinner) {
   EXPECT_EQ(stored().front().config.text(), "A=2");
 }
 
+// What has a better time than the winner is withdrawn only where the finals judged it.
+TEST_F(TuneKernelTest, OnlyWhatLostInTheFinalsGivesWay) {
+  cache::Entry lost = *run().entry;
+  ASSERT_TRUE(remove_tree(request_.cache.directory).is_ok());
+  cache::Entry of_the_winner = lost;
+  lost.config.set("A", std::int64_t{0});
+  lost.time_ms = 0.4;
+  of_the_winner.time_ms = 0.5;
+  cache::Store store = cache::Store::open(request_.cache.directory).value();
+  ASSERT_TRUE(store.put(of_the_winner).is_ok());
+  const std::string record = store.put(lost).value().record;
+  EXPECT_TRUE(run().entry.has_value());
+  ASSERT_EQ(stored().size(), 1u);
+  EXPECT_EQ(stored().front().config.text(), "A=2");
+  EXPECT_DOUBLE_EQ(stored().front().time_ms, 0.5);
+  store = cache::Store::open(request_.cache.directory).value();
+  EXPECT_EQ(store.record_set().statuses(), 1u);
+  EXPECT_EQ(store.statuses(cache::Id128::parse(record)).size(), 1u);
+}
+
 TEST_F(TuneKernelTest, AnEntryThatTheFinalsDoNotJudgeStaysInUse) {
   subject_.spec->bucket["N"] = "pow2";
   cache::Entry in_use = *run().entry;
@@ -138,6 +160,21 @@ TEST_F(TuneKernelTest, AnEntryThatTheFinalsDoNotJudgeStaysInUse) {
   ASSERT_TRUE(store.put(in_use).is_ok());
   EXPECT_TRUE(run().entry.has_value());
   EXPECT_EQ(stored().front().config.text(), "A=0");
+}
+
+// A budget in seconds is that of all that was done.
+TEST_F(TuneKernelTest, AConfirmationThatDoesNotHoldCountsAgainstTheBudget) {
+  Config slow;
+  slow.set("A", std::int64_t{5});
+  request_.known = slow;
+  device_.sleep_ns = 20'000'000;
+  std::vector<double> begun_s;  // the confirmation, then the search
+  request_.on_progress = [&](const SessionState& state) {
+    if (state.last == nullptr) begun_s.push_back(state.elapsed_s);
+  };
+  EXPECT_EQ(run().entry->config.text(), "A=2");
+  ASSERT_EQ(begun_s.size(), 2u);
+  EXPECT_GE(begun_s[1], 0.04);
 }
 
 TEST_F(TuneKernelTest, AFinishedSessionStartsAgainAndAnotherSourceIsAnotherSession) {

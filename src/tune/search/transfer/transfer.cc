@@ -31,6 +31,7 @@
 // Kept runs stay on trial. Once what they praise is no gain for long, the climb from the fastest
 // configs and the model (model.cc) take turns with them (turns.h). The climb asks first for the
 // neighbours that the surrogate expects to be fast. The model has what the runs say as features.
+#include "tune/search/allowance.h"
 #include "tune/search/model_options.h"
 #include "tune/search/strategy.h"
 #include "tune/search/transfer/candidates.h"
@@ -92,7 +93,8 @@ class Transfer : public Strategy {
         random_(request.seed),
         chosen_(transfer_candidates(request.space, request.priors, random_)),
         to_draw_(chosen_.uniform),
-        surrogate_(chosen_.known) {
+        surrogate_(chosen_.known),
+        allowance_(request.evaluations, request.seconds) {
     std::size_t known = 0;
     for (const PriorRun& run : request.priors) known += run.times.size() + run.failed.size();
     few_ = known < kFewKnown;
@@ -139,7 +141,7 @@ class Transfer : public Strategy {
     told_.emplace_back(index, outcome);
     told_.back().second.evaluation = nullptr;
     cost_s_ += outcome.cost_s;
-    used_s_ += outcome.used_s();
+    allowance_.tell(outcome);
     // That one config fails says little of the others: another takes its place.
     const bool failed_pilot = index == pilot_ && !log_time && outcome_.failed < kFailedPilots;
     if (failed_pilot) pilot_.reset();
@@ -389,15 +391,7 @@ class Transfer : public Strategy {
     if (belief < kDoubted) drop(praise_text(praise, belief));
   }
 
-  // How many evaluations the budget allows, by the time that those until now used; 0 = not known.
-  double allowed() const {
-    double allowed = static_cast<double>(rest_request_.evaluations);
-    if (rest_request_.seconds > 0 && used_s_ > 0) {
-      const double by_time = rest_request_.seconds * static_cast<double>(told_.size()) / used_s_;
-      allowed = allowed > 0 ? std::min(allowed, by_time) : by_time;
-    }
-    return allowed;
-  }
+  double allowed() const { return allowance_.evaluations(); }
 
   // A share of the budget, within bounds.
   double share_of_budget(double share, double low, double high) const {
@@ -533,8 +527,9 @@ class Transfer : public Strategy {
   std::optional<std::size_t> favourite_;    // their best
   std::optional<Rung> piloted_, favoured_;  // once their results are known
   Rungs rungs_;
-  bool few_ = false;                // the runs have few configs
-  double cost_s_ = 0, used_s_ = 0;  // of the reported evaluations
+  bool few_ = false;   // the runs have few configs
+  double cost_s_ = 0;  // of the reported evaluations
+  Allowance allowance_;
   TransferOutcome outcome_{.belief = kBelievedBefore};
   std::vector<std::optional<double>> praised_;  // log times of what runs praised, pilot included
   double best_ = std::numeric_limits<double>::infinity();  // log of ms
