@@ -3,6 +3,7 @@
 
 #include "analyze/report/identity.h"
 #include "analyze/report/notes.h"
+#include "analyze/roofline/op_parts.h"
 #include "model/problem/problem.h"
 #include "model/profile/copy_kind.h"
 
@@ -316,7 +317,8 @@ Report build_rows(const Profile& profile, GroupBy group_by, const std::vector<Ce
   std::map<std::string, KernelName> names;
   const bool has_builds = std::any_of(profile.kernels.begin(), profile.kernels.end(),
                                       [](const KernelRow& row) { return !row.build.empty(); });
-  const auto add = [&](const KernelRow& row) {
+  const std::vector<double> parts = parts_of_ops(profile);
+  const auto add = [&](const KernelRow& row, double part = 1) {
     auto [name, added] = names.try_emplace(row.name);
     if (added) name->second = describe_kernel(row.name);
     const KernelName kernel = classified(name->second, row.op);
@@ -333,11 +335,11 @@ Report build_rows(const Profile& profile, GroupBy group_by, const std::vector<Ce
     if (!group.work)
       group.work.emplace(device_of(profile, row.device),
                          ceilings_for(report.ceilings, group.stat.device));
-    group.work->add(row, name->second);
+    group.work->add(row, name->second, part);
     report.kernel_ns += row.duration.total_ns();
     report.launches += row.duration.count();
   };
-  for (const KernelRow& row : profile.kernels) add(row);
+  for (std::size_t i = 0; i < profile.kernels.size(); ++i) add(profile.kernels[i], parts[i]);
   if (group_by != GroupBy::kOp && group_by != GroupBy::kOpClass)
     add_guesses(profile, names, group_of);
   if (!profile.stalls.empty()) {

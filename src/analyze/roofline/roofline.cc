@@ -123,7 +123,7 @@ void RoofSum::Amount::add(double each, double count, double time) {
   ns += time;
 }
 
-void RoofSum::add(const KernelRow& row, const KernelName& name) {
+void RoofSum::add(const KernelRow& row, const KernelName& name, double part) {
   const double ns = row.duration.total_ns();
   double launches = row.duration.count();
   if (launches <= 0)  // counters of launches that were not timed
@@ -133,14 +133,17 @@ void RoofSum::add(const KernelRow& row, const KernelName& name) {
   ns_ += ns;
   if (op_class_.empty() && !is_helper_kernel(name))
     op_class_ = std::string(op_class_of_row(row, name));
-  add_work(row, name, launches, ns);
+  add_work(row, name, part, launches, ns);
   add_occupancy(row, ns);
 }
 
-void RoofSum::add_work(const KernelRow& row, const KernelName& name, double launches, double ns) {
+void RoofSum::add_work(const KernelRow& row, const KernelName& name, double part, double launches,
+                       double ns) {
   const double mean_ns = launches > 0 ? ns / launches : 0;
   const CounterFigures counters = read_counters(row.counters, mean_ns);
-  const Work model = work_of_kernel(row, name);
+  Work model = work_of_kernel(row, name);
+  for (std::optional<double>* figure : {&model.flops, &model.bytes})
+    if (*figure) **figure *= part;
   if (counters.flops) counted_flops_.add(*counters.flops, launches, ns);
   if (counters.dram_bytes) counted_bytes_.add(*counters.dram_bytes, launches, ns);
   if (counters.l2_bytes) l2_bytes_.add(*counters.l2_bytes, launches, ns);

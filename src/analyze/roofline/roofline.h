@@ -74,7 +74,8 @@ class RoofSum {
   // `device` and `ceilings` must outlive the object.
   RoofSum(const DeviceInfo& device, const Ceilings& ceilings)
       : device_(&device), ceilings_(&ceilings) {}
-  void add(const KernelRow& row, const KernelName& name);
+  // A launch of the row does `part` of its op's work (op_parts.h).
+  void add(const KernelRow& row, const KernelName& name, double part = 1);
   Roof roof() const;
 
  private:
@@ -83,7 +84,8 @@ class RoofSum {
     double per_launch() const { return launches > 0 ? total / launches : 0; }
     void add(double each, double count, double time);
   };
-  void add_work(const KernelRow& row, const KernelName& name, double launches, double ns);
+  void add_work(const KernelRow& row, const KernelName& name, double part, double launches,
+                double ns);
   void add_occupancy(const KernelRow& row, double ns);
   void judge(Roof& roof) const;
   void find_idle_tensor_cores(Roof& roof) const;

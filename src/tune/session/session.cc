@@ -213,7 +213,7 @@ class TuningSession::Impl {
   }
 
   // What a budget in seconds leaves for the search after the latest evaluation. A session that goes
-  // on makes the same choices: only what the journal has counts. That are no rematches.
+  // on makes the same choices: only what the journal has counts, and that has no rematches.
   double left_for_search_s(double now_s) const {
     std::optional<std::size_t> default_evaluation;
     if (options_.default_config)
