@@ -8,6 +8,8 @@
 #include <cmath>
 #include <initializer_list>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace purlin::analyze {
 namespace {
@@ -243,7 +245,8 @@ double digits_after(std::string_view name, std::string_view word) {
   const std::size_t found = name.find(word);
   double value = 0;
   if (found == std::string_view::npos) return value;
-  for (std::size_t i = found + word.size(); i < name.size() && std::isdigit(name[i]) != 0; ++i)
+  for (std::size_t i = found + word.size();
+       i < name.size() && std::isdigit(static_cast<unsigned char>(name[i])) != 0; ++i)
     value = std::min(1e9, 10 * value + (name[i] - '0'));
   return value;
 }
@@ -259,15 +262,40 @@ std::string_view dtype_by_size(std::string_view name) {
                       : "";
 }
 
-// A transform is one launch, or one for each factor of its length. cuFFT's and rocFFT's kernels
-// name the length that they transform; each passes over all points.
-void keep_one_factor(Work& work, const Problem& problem, std::string_view name) {
-  const double n = at(problem, "n");
-  double factor = digits_after(name, "_fft<");
-  for (const std::string_view word : {"_fft_r2c<", "_fft_c2r<", "_fft_factor<", "_len"})
-    if (factor == 0) factor = digits_after(name, word);
-  if (work.flops && n > 1)
-    *work.flops *= std::min(1.0, std::log2(std::max(1.0, factor)) / std::log2(n));
+// What a library launches around a transform: it moves points and computes none.
+bool packs_transforms(std::string_view name) {
+  return name.find("_fft") == std::string_view::npos &&
+         (name.find("loadstore_modifier_t") != std::string_view::npos ||
+          name.find("packR2C") != std::string_view::npos ||
+          name.find("unpackC2R") != std::string_view::npos);
+}
+
+// The factor of a transform's length that one launch does: cuFFT's and rocFFT's kernels name it. 0
+// without one.
+double factor_in(std::string_view name) {
+  const std::size_t word = name.find("_fft");
+  const std::size_t open = word == std::string_view::npos ? word : name.find('<', word);
+  return open == std::string_view::npos ? digits_after(name, "_len")
+                                        : digits_after(name.substr(open), "<");
+}
+
+// A transform is one launch, or one for each factor of its length. Each passes over all points.
+Work pass_of_transform(Problem problem, std::string_view name, std::string_view op) {
+  const double n = at(problem, "n"), factor = factor_in(name);
+  const bool one_side =
+      name.find("r2c") != std::string_view::npos || name.find("c2r") != std::string_view::npos;
+  // Real points of an odd length cannot be packed in pairs: they pass as complex ones.
+  if (std::fmod(n, 2) == 1 && factor > 0 && !one_side)
+    std::erase_if(problem.dimensions, [](const Dimension& d) { return d.name == "real"; });
+  Work work = work_of(problem, op);
+  if (packs_transforms(name)) {
+    work.flops = 0;
+  } else if (factor <= 1 || n <= 1) {
+    work.flops.reset();
+  } else if (work.flops) {
+    *work.flops *= std::min(1.0, std::log2(factor) / std::log2(n));
+  }
+  return work;
 }
 
 }  // namespace
@@ -327,11 +355,7 @@ Work work_of_kernel(const KernelRow& row, const KernelName& name) {
   if (problem.op_class == "attention" && name.op_class == "gemm")
     return {};  // not fused: one of two
   if (problem.dtype.empty()) problem.dtype = dtype_by_size(name.full);
-  if (problem.op_class == "fft") {
-    Work work = work_of(problem, row.op);
-    keep_one_factor(work, problem, name.full);
-    return work;
-  }
+  if (problem.op_class == "fft") return pass_of_transform(std::move(problem), name.full, row.op);
   if (problem.op_class == "conv") {
     // Each gradient is a separate kernel.
     for (Dimension& dimension : problem.dimensions)

@@ -177,6 +177,16 @@ TEST(Work, ATransformPassesOverItsPointsOnceForEachFactor) {
   EXPECT_DOUBLE_EQ(*of("fft_rtc_fwd_len64_factors_8_8_wgs_64_sp_ip_CI").flops, *all.flops / 2);
   EXPECT_DOUBLE_EQ(*of("void preprocess_kernel<float, (loadstore_modifier_t)2>()").flops, 0);
   EXPECT_DOUBLE_EQ(*of("void regular_fft<99999999999999999999u>()").flops, *all.flops);
+  EXPECT_DOUBLE_EQ(*of("void vector_fft_symm_r2c<4096u, EPT<16u>>()").flops, *all.flops);
+  // A kernel that names no factor: only what it moves is known.
+  EXPECT_FALSE(of("VkFFT_main").flops.has_value());
+  EXPECT_DOUBLE_EQ(*of("VkFFT_main").bytes, *all.bytes);
+  // Real points of an odd length pass as complex ones.
+  const auto odd = [](const char* name) {
+    return *of_row(worked_row(name, "aten::_fft_r2c", "B=2,n=1001,real=1", "f32")).bytes;
+  };
+  EXPECT_DOUBLE_EQ(odd("void multi_bluestein_fft<25u, EPT<5u>>()"), 16.0 * 2 * 1001);
+  EXPECT_DOUBLE_EQ(odd("void vector_fft_r2c<1001u, EPT<5u>>()"), 8.0 * 2 * 1001);
   EXPECT_FALSE(of_row(worked_row("my_kernel", "aten::_fft_c2c", "B=64", "c64")).bytes);
 }
 

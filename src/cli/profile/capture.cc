@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <functional>
 #include <future>
+#include <system_error>
 
 namespace purlin::cli {
 namespace {
@@ -50,8 +51,14 @@ std::string trace_line(std::int64_t pid, const Json& answer) {
 std::vector<Result<Json>> ask_all(const std::vector<std::int64_t>& processes,
                                   const std::function<Result<Json>(std::int64_t pid)>& ask) {
   std::vector<std::future<Result<Json>>> asked;
-  for (const std::int64_t pid : processes)
-    asked.push_back(std::async(std::launch::async, [&ask, pid] { return ask(pid); }));
+  for (const std::int64_t pid : processes) {
+    const auto one = [&ask, pid] { return ask(pid); };
+    try {
+      asked.push_back(std::async(std::launch::async, one));
+    } catch (const std::system_error&) {  // no more threads are allowed: this one comes later
+      asked.push_back(std::async(std::launch::deferred, one));
+    }
+  }
   std::vector<Result<Json>> answers;
   for (std::future<Result<Json>>& each : asked) answers.push_back(each.get());
   return answers;

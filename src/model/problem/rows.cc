@@ -113,7 +113,7 @@ Problem read_transform(const OpInputs& inputs, const OpRule& rule) {
   const Shape& shape = inputs.shape(rule.at[0]);
   const auto elements = inputs.elements(rule.at[0]);
   const auto axes = inputs.list(rule.at[1]);
-  if (!elements || !axes || axes->empty()) return out;
+  if (!elements || *elements < 1 || !axes || axes->empty()) return out;
   std::vector<bool> used(shape.size(), false);
   std::int64_t length = 1, batch = *elements;
   for (std::size_t i = 0; i < axes->size(); ++i) {

@@ -34,6 +34,8 @@ constexpr std::size_t kGuesses = 4;
 
 // Of a budget in seconds, the finals may take this share of what the start left.
 constexpr double kFinalsShare = 0.4;
+// What the finals would take is computed after each of the first evaluations, then at times.
+constexpr std::size_t kFewEvaluations = 256, kSomeEvaluations = 16;
 
 }  // namespace
 
@@ -204,22 +206,26 @@ class TuningSession::Impl {
 
   // What the finals would take of a budget in seconds by now, where they fit.
   double finals_reserve_s() const {
-    return is_timed() ? finals_reserve_s(result_.default_evaluation, is_out()) : 0;
-  }
-  double finals_reserve_s(std::optional<std::size_t> default_evaluation,
-                          const IsOut& is_out) const {
-    return finals_s(result_.evaluations, default_evaluation, finals_options(),
-                    kFinalsShare * (options_.budget.seconds - options_.spent_s), is_out);
+    return is_timed()
+               ? finals_s(result_.evaluations, result_.default_evaluation, finals_options(),
+                          kFinalsShare * (options_.budget.seconds - options_.spent_s), is_out())
+               : 0;
   }
 
   // What a budget in seconds leaves for the search after the latest evaluation. A session that goes
-  // on makes the same choices: only what the journal has counts, and that has no rematches.
-  double left_for_search_s(double now_s) const {
-    std::optional<std::size_t> default_evaluation;
-    if (options_.default_config)
-      if (const auto found = known_.find(options_.default_config->text()); found != known_.end())
-        default_evaluation = found->second;
-    return options_.budget.seconds - now_s - finals_reserve_s(default_evaluation, {});
+  // on makes the same choices. So only what the journal has counts: no rematches, and not how long
+  // this start took. Many evaluations are not all looked at again after each.
+  double left_for_search_s(double now_s) {
+    const std::size_t made = result_.evaluations.size();
+    if (made <= kFewEvaluations || made % kSomeEvaluations == 0) {
+      std::optional<std::size_t> default_evaluation;
+      if (options_.default_config)
+        if (const auto found = known_.find(options_.default_config->text()); found != known_.end())
+          default_evaluation = found->second;
+      search_reserve_s_ = finals_s(result_.evaluations, default_evaluation, finals_options(),
+                                   kFinalsShare * options_.budget.seconds, {});
+    }
+    return options_.budget.seconds - now_s - search_reserve_s_;
   }
 
   IsOut is_out() const {
@@ -499,6 +505,7 @@ class TuningSession::Impl {
   double earlier_s_ = 0, cost_s_ = 0, last_s_ = 0;
   std::vector<double> passed_s_;  // of each evaluation: since the one before it, or its cost
   std::vector<double> left_for_search_s_;  // after each evaluation: Outcome::left_s
+  double search_reserve_s_ = 0;            // for the finals, as left_for_search_s has it
   bool cut_ = false;                       // an evaluation was abandoned
   std::optional<double> finals_end_s_;     // of a budget in seconds: when they have to be over
   std::vector<Sample> costs_;              // of each config that worked, in seconds

@@ -416,6 +416,7 @@ TEST_F(SessionTest, TheStrategyLearnsHowMuchOfTheBudgetPassed) {
     EXPECT_EQ(strategy.used_ms, used);
     left = strategy.left_ms;
   }
+  options_.spent_s = 1;  // the next start is shorter
   auto journal = this->journal().value();
   Listener strategy(space_);
   TuningSession session(space_, strategy, &journal, options_, {true, 3}, clock_);
@@ -434,6 +435,12 @@ TEST_F(SessionTest, TheStrategyLearnsWhatIsLeftForTheSearch) {
   ASSERT_GT(strategy.left_ms.size(), 4u);
   EXPECT_EQ(strategy.left_ms[0], 36'000 - 12'000 - 100 - 5 * 80);
   EXPECT_EQ(strategy.left_ms[1], 36'000 - 12'000 - 200 - 2 * 5 * 80);
+  // What the start took does not change what the finals will: the next start may be shorter.
+  options_.budget = {0, 14};
+  Listener short_of_time(space_);
+  ASSERT_TRUE(run_session(space_, short_of_time, evaluator, nullptr, options_, clock_).is_ok());
+  ASSERT_GT(short_of_time.left_ms.size(), 2u);
+  EXPECT_EQ(short_of_time.left_ms[2], 14'000 - 12'000 - 300 - 3 * 5 * 80);
   // A budget of evaluations leaves no seconds.
   options_.budget = {12, 0};
   Listener counting(space_);

@@ -62,6 +62,11 @@ Result<StoredWinner> store_winner(cache::Store& store, const cache::Entry& entry
                                   const SessionResult& result) {
   StoredWinner stored;
   PURLIN_ASSIGN(stored.put, store.put(entry));
+  // An entry that was withdrawn before does not come into use, even if another gives way.
+  if (!stored.put.served && !store.record_set().served(cache::Id128::parse(stored.put.record))) {
+    stored.kept_why = "this one was withdrawn before";
+    return stored;
+  }
   // One at a time: of what is better by its time, only what the finals judged is withdrawn.
   while (!stored.put.served && !stored.put.kept.empty()) {
     const std::string in_use = stored.put.kept;
@@ -72,9 +77,9 @@ Result<StoredWinner> store_winner(cache::Store& store, const cache::Entry& entry
         cache::new_status(in_use, cache::EntryState::kDemoted,
                           fmt::format("replaced by {}: it lost to {} in the same finals",
                                       stored.put.record, entry.config.text()))));
-    stored.displaced.push_back(in_use);
     PURLIN_ASSIGN(stored.put, store.put(entry));
-    if (stored.put.kept == in_use) break;
+    if (stored.put.kept == in_use) break;  // somebody has put it back
+    stored.displaced.push_back(in_use);
   }
   return stored;
 }

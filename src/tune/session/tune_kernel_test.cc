@@ -5,6 +5,7 @@
 #include "base/files.h"
 #include "cache/store/store.h"
 #include "tune/session/entry_of.h"
+#include "tune/session/store_winner.h"
 #include "tune/space/build.h"
 
 #include <gtest/gtest.h>
@@ -137,6 +138,23 @@ TEST_F(TuneKernelTest, OnlyWhatLostInTheFinalsGivesWay) {
   store = cache::Store::open(request_.cache.directory).value();
   EXPECT_EQ(store.record_set().statuses(), 1u);
   EXPECT_EQ(store.statuses(cache::Id128::parse(record)).size(), 1u);
+}
+
+// A winner that was withdrawn before comes into use by --replace only: nothing gives way to it.
+TEST_F(TuneKernelTest, NothingGivesWayToAWithdrawnWinner) {
+  const TuneOutcome made = run();
+  cache::Store store = cache::Store::open(request_.cache.directory).value();
+  const std::string record = store.put(*made.entry).value().record;
+  ASSERT_TRUE(
+      store.set_status(cache::new_status(record, cache::EntryState::kDemoted, "wrong")).is_ok());
+  cache::Entry lost = *made.entry;
+  lost.config.set("A", std::int64_t{0});
+  ASSERT_TRUE(store.put(lost).is_ok());
+  const auto again = store_winner(store, *made.entry, made.session);
+  ASSERT_TRUE(again.is_ok());
+  EXPECT_TRUE(again->displaced.empty());
+  ASSERT_EQ(stored().size(), 1u);
+  EXPECT_EQ(stored().front().config.text(), "A=0");
 }
 
 TEST_F(TuneKernelTest, AnEntryThatTheFinalsDoNotJudgeStaysInUse) {

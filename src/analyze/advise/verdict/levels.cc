@@ -20,6 +20,16 @@ double way_to_target(const Facts& facts, const KernelStat& kernel) {
   return kernel.duration.total_ns() * std::min(target.saved_share, most_by_tuning(kernel));
 }
 
+// The same of all kernels that a change names, as a share of the unit.
+double way_of_its_kernels(const Facts& facts, const Intervention& one) {
+  const double baseline = facts.unit.baseline_ns.mid;
+  double way = 0;
+  for (const KernelStat& kernel : facts.rows.kernels)
+    if (std::find(one.kernels.begin(), one.kernels.end(), kernel.label) != one.kernels.end())
+      way += way_to_target(facts, kernel);
+  return baseline > 0 ? in_one_unit(facts, way) / baseline : 0;
+}
+
 bool only_moves_data(const KernelStat& kernel) {
   return kernel.name.op_class == "copy" || kernel.name.op_class == "layout";
 }
@@ -96,14 +106,12 @@ LossLevel loss_level(const Intervention& one) {
 
 const Intervention* instead_of_tuning(const Facts& facts, const Advice& advice,
                                       const KernelStat& kernel) {
-  const double baseline = facts.unit.baseline_ns.mid;
-  const double way = baseline > 0 ? in_one_unit(facts, way_to_target(facts, kernel)) / baseline : 0;
   for (const Intervention& one : advice.interventions) {  // as ranked
     if (std::find(one.kernels.begin(), one.kernels.end(), kernel.label) == one.kernels.end())
       continue;
     const LossLevel level = loss_level(one);
     if (level == LossLevel::kRestructure && one.saved_share.mid >= kWorthIt &&
-        (only_moves_data(kernel) || one.saved_share.mid >= way))
+        (only_moves_data(kernel) || one.saved_share.mid >= way_of_its_kernels(facts, one)))
       return &one;
     if (level == LossLevel::kTune && !only_moves_data(kernel)) return nullptr;
   }

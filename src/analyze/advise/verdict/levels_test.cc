@@ -243,10 +243,24 @@ TEST(Levels, AKernelThatOnlyMovesDataIsRestructuredNotTuned) {
   program.kernel(copy, 420'000, "n=67108864,inputs=1", "bf16").kernel("gemm_kernel", 40'000);
   const Advice advice = program.advice();
   EXPECT_EQ(advice.verdict, "restructure") << advice.verdict_text;
-  EXPECT_NE(advice.verdict_text.find("do that before you tune it"), std::string::npos)
+  EXPECT_NE(advice.verdict_text.find("do that before you tune"), std::string::npos)
       << advice.verdict_text;
   EXPECT_LT(level(advice, LossLevel::kTune), 0.05);
   EXPECT_GT(level(advice, LossLevel::kRestructure), 0.8);
+}
+
+// The same where no kernel dominates: the verdict is of the level with most of the time.
+TEST(Levels, SeveralCopiesAreRestructuredToo) {
+  LevelProgram program;
+  for (const char* type : {"c10::BFloat16", "c10::Half"})
+    program.kernel(std::string("void at::native::elementwise_kernel<128, 4, at::native::"
+                               "gpu_kernel_impl<at::native::direct_copy_kernel_cuda(at::"
+                               "TensorIteratorBase&)::{lambda(") +
+                       type + ")#1}>(int)>(int)",
+                   420'000, "n=67108864,inputs=1", "bf16");
+  const Advice advice = program.advice();
+  EXPECT_GT(level(advice, LossLevel::kRestructure), level(advice, LossLevel::kTune));
+  EXPECT_EQ(advice.verdict, "restructure") << advice.verdict_text;
 }
 
 TEST(Levels, PrecisionAndFusionAreRestructuringTilingAndLoadsAreTuning) {

@@ -181,6 +181,16 @@ const KernelStat* dominant(const Facts& facts) {
   return nullptr;
 }
 
+// Where no kernel dominates: the first change of that level, if most of the time is at it.
+const Intervention* mostly_restructured(const Advice& advice) {
+  const auto share = [&](LossLevel level) {
+    return advice.levels[static_cast<std::size_t>(level)];
+  };
+  const Intervention* one = best(advice, LossLevel::kRestructure);
+  const bool is_most = share(LossLevel::kRestructure) > share(LossLevel::kTune);
+  return one != nullptr && is_most && one->saved_share.mid >= kWorthIt ? one : nullptr;
+}
+
 // What is known of the kernels' roofs, where that is too little for a verdict.
 std::string unjudged_in_words(const Advice& advice, const std::string& kernels) {
   if (advice.unknown_roofs.empty() || advice.unknown_roofs.front().share < kDominant)
@@ -225,7 +235,7 @@ void judge_level(const Facts& facts, Advice& advice) {
   const KernelStat* first = dominant(facts);
   const double u = first != nullptr ? first->roof.utilization : advice.kernel_utilization;
   const Intervention* instead =
-      first != nullptr ? instead_of_tuning(facts, advice, *first) : nullptr;
+      first != nullptr ? instead_of_tuning(facts, advice, *first) : mostly_restructured(advice);
   const std::string kernels =
       first != nullptr && facts.rows.kernels.size() > 1
           ? fmt::format("{} takes {:.0f}% of the kernel time and is at {:.0f}% of its roof",
@@ -267,7 +277,7 @@ void judge_level(const Facts& facts, Advice& advice) {
   } else if (instead != nullptr && u < kTune - kRounding) {
     advice.verdict = "restructure";
     advice.verdict_text =
-        fmt::format("{}: {} saves {:.0f}% ({:.0f} to {:.0f}); do that before you tune it", kernels,
+        fmt::format("{}: {} saves {:.0f}% ({:.0f} to {:.0f}); do that before you tune", kernels,
                     instead->id, 100 * instead->saved_share.mid, 100 * instead->saved_share.low,
                     100 * instead->saved_share.high) +
         idle_in_doubt(advice);

@@ -35,7 +35,7 @@ TEST(ReduceProblem, TheSpectrumOfRealNumbersIsHalfOfIt) {
 }
 
 // An odd length of real numbers: packed, two passes, unpacked; and what is not of a transform.
-Advice transformed(const char* pass, double others) {
+Advice transformed(const char* pass, double others, double beside = 0) {
   const char* around = "void preprocess_kernel<float, unsigned int, (loadstore_modifier_t)2>()";
   return Program()
       .steps(kSteps,
@@ -43,6 +43,7 @@ Advice transformed(const char* pass, double others) {
                program.kernel(transform(around, "aten::_fft_r2c"), 20'000);
                program.kernel(transform(pass, ""), 40'000);
                program.kernel(transform(pass, ""), 40'000);
+               if (beside > 0) program.kernel(transform("void regular_fft<512u>()", ""), beside);
                program.kernel(functor("Mul", "n=16777216,inputs=2", "c64"), others);
              })
       .advice();
@@ -58,6 +59,9 @@ TEST(ReduceProblem, ATransformOfAnAwkwardLengthTakesTwoOfTwiceTheLength) {
   EXPECT_NEAR(one->saved_share.mid, 0.78 * 0.5, 0.02);
   EXPECT_NEAR(one->saved_share.low, 0.5 * 0.5, 0.02);
   EXPECT_NEAR(one->saved_share.high, 0.9 * 0.5, 0.04);
+  // A transform of a good length next to it is not counted.
+  const Advice two = transformed(awkward, 50'000, 50'000);
+  EXPECT_NEAR(find(two, "reduce_problem")->saved_share.mid, 0.78 * 0.5, 0.02);
   // A good length, and too little of the time.
   EXPECT_EQ(find(transformed("void regular_fft<125u, EPT<5u>>()", 100'000), "reduce_problem"),
             nullptr);

@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string>
 #include <string_view>
 
 namespace purlin::analyze {
@@ -26,17 +28,21 @@ constexpr double kLeastOfTransforms = 0.05;  // of the unit
 // Of the time: one transform for two of twice the length and more, and no products in between.
 constexpr Interval3 kLeftOfIt = {0.5, 0.22, 0.1};
 
-bool is_transform(const KernelStat& kernel) { return kernel.name.op_class == "fft"; }
+// A pass of such a transform, or a conversion around it: not a pass of another transform.
+bool belongs(const KernelStat& kernel) {
+  const std::string& name = kernel.name.full;
+  return kernel.name.op_class == "fft" &&
+         (name.find(kByConvolution) != std::string::npos || name.find("_fft") == std::string::npos);
+}
 
 void add_transform_length(Walk& walk, Advice& advice) {
   const Facts& facts = walk.facts();
   Launches work;
-  for (const Launches& run : walk.runs()) {
-    // Neighbours in the same transform: an odd length of real numbers has conversions around it.
+  for (const Launches& run : walk.runs())
     for (std::size_t begin = 0; begin < run.size();) {
       std::size_t end = begin;
       bool by_convolution = false;
-      while (end < run.size() && is_transform(walk.stat(run[end]))) {
+      while (end < run.size() && belongs(walk.stat(run[end]))) {
         by_convolution = by_convolution ||
                          walk.stat(run[end]).name.full.find(kByConvolution) != std::string::npos;
         ++end;
@@ -46,7 +52,6 @@ void add_transform_length(Walk& walk, Advice& advice) {
           if (!walk.taken(run[i])) work.push_back(run[i]);
       begin = std::max(end, begin + 1);
     }
-  }
   const double ns = in_one_unit(facts, walk.duration(work));
   if (work.empty() || ns < kLeastOfTransforms * facts.unit.baseline_ns.mid) return;
   walk.take(work);
