@@ -12,6 +12,7 @@ namespace {
 
 // Above this part of its roof tuning pays little; from that part of its target a kernel is there.
 constexpr double kTuningPays = 0.60, kThere = 0.95;
+constexpr double kMostOfTheWay = 0.5;  // what replaces tuning saves this part of it at least
 
 // What tuning a kernel to its target would save, ns of all its launches.
 double way_to_target(const Facts& facts, const KernelStat& kernel) {
@@ -111,7 +112,8 @@ const Intervention* instead_of_tuning(const Facts& facts, const Advice& advice,
       continue;
     const LossLevel level = loss_level(one);
     if (level == LossLevel::kRestructure && one.saved_share.mid >= kWorthIt &&
-        (only_moves_data(kernel) || one.saved_share.mid >= way_of_its_kernels(facts, one)))
+        (only_moves_data(kernel) ||
+         one.saved_share.mid >= kMostOfTheWay * way_of_its_kernels(facts, one)))
       return &one;
     if (level == LossLevel::kTune && !only_moves_data(kernel)) return nullptr;
   }

@@ -29,7 +29,7 @@ std::string_view to_text(LossLevel level);  // "data_movement"
 using LevelShares = std::array<double, kLossLevels>;
 
 // The change that comes before the tuning of a kernel: it restructures the work, names the kernel,
-// and saves at least as much as the way of all its kernels to their targets. Of a kernel that only
+// and saves at least half of the way of all its kernels to their targets. Of a kernel that only
 // moves data, any such change does. nullptr without one, or where a change that tunes the kernel is
 // ranked before.
 const Intervention* instead_of_tuning(const Facts& facts, const Advice& advice,
