@@ -30,6 +30,6 @@ extern const Rule kAttentionRule, kOptimizerRule, kRecomputeRule, kReduceRule, k
     kBroadcastRule, kSpectraRule, kPooledRule, kByHandRule, kAgainRule, kOrderRule, kSolveRule,
     kByIndexRule, kDiscardedRule, kPassesRule, kOwnRule, kOperandRule, kGrowingRule, kMaskedRule,
     kUnneededRule, kWindowsRule, kSmallMatricesRule, kDoneRule, kPatchesRule, kLongKeysRule,
-    kDecompositionsRule, kFreshRule, kFlowRule, kTransformLengthRule;
+    kDecompositionsRule, kFreshRule, kFlowRule, kLengthsRule;
 
 }  // namespace purlin::analyze

@@ -83,6 +83,13 @@ double in_one_unit(const Facts& facts, double total) {
   return total / (facts.unit.count * facts.unit.devices);
 }
 
+std::string launches_in_words(const Walk& walk, const Launches& work) {
+  const Facts& facts = walk.facts();
+  return fmt::format(
+      "{}{}, {}", counted(in_one_unit(facts, static_cast<double>(work.size())), "launch"),
+      a_unit(facts), of_total(in_one_unit(facts, walk.duration(work)), facts.unit.baseline_ns.mid));
+}
+
 Peaks peaks_of(const Facts& facts, const KernelStat& kernel, std::string_view dtype) {
   Peaks out;
   const Ceilings* ceilings = facts.ceilings_of(kernel);

@@ -53,12 +53,8 @@ void add_decompositions(Walk& walk, Advice& advice) {
   Intervention out = from_remedy(kReduceRemedy, kLessThanEigenvalues);
   remove_launches(walk, work, kPerhapsLess, out);
   for (const std::uint32_t one : work) name_kernel(walk.stat(one), out);
-  out.evidence.push_back(
-      {fmt::format("kernels of {}, found by iteration", clean(op)),
-       fmt::format("{}{}, {}",
-                   counted(in_one_unit(facts, static_cast<double>(work.size())), "launch"),
-                   a_unit(facts), of_total(ns, facts.unit.baseline_ns.mid)),
-       "timeline and ops of the host"});
+  out.evidence.push_back({fmt::format("kernels of {}, found by iteration", clean(op)),
+                          launches_in_words(walk, work), "timeline and ops of the host"});
   out.assumptions.emplace_back(
       "what is read of them follows from a cheaper factorisation: if not, the low estimate holds");
   out.confidence = "D";

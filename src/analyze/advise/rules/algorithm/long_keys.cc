@@ -3,10 +3,6 @@
 // sorts of 32-bit ones, and move more in each pass.
 #include "analyze/advise/rules/playbook.h"
 #include "analyze/advise/rules/pricing.h"
-#include "analyze/text/layout.h"
-#include "base/text.h"
-
-#include <fmt/format.h>
 
 #include <string_view>
 
@@ -38,11 +34,7 @@ void add_long_keys(Walk& walk, Advice& advice) {
   remove_launches(walk, work, kSpared, out);
   for (const std::uint32_t one : work) name_kernel(walk.stat(one), out);
   out.evidence.push_back(
-      {"passes of sorts of 64-bit integers",
-       fmt::format("{}{}, {}",
-                   counted(in_one_unit(facts, static_cast<double>(work.size())), "launch"),
-                   a_unit(facts), of_total(ns, facts.unit.baseline_ns.mid)),
-       "kernel name"});
+      {"passes of sorts of 64-bit integers", launches_in_words(walk, work), "kernel name"});
   out.assumptions.emplace_back("keys of 32 bits: half of the passes, each of 12 bytes for 16");
   out.confidence = "C";
   advice.interventions.push_back(std::move(out));

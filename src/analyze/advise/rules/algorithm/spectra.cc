@@ -91,9 +91,9 @@ class Spectra {
     for (const std::uint32_t one : copies_) name_kernel(walk_.stat(one), out);
     for (const std::uint32_t one : doubled_) name_kernel(walk_.stat(one), out);
     out.evidence.push_back({"spectra of real numbers whose second half is written from the first",
-                            of_unit(copies_), "kernel name"});
-    out.evidence.push_back(
-        {"work on both halves, before the real part is taken", of_unit(doubled_), "timeline"});
+                            launches_in_words(walk_, copies_), "kernel name"});
+    out.evidence.push_back({"work on both halves, before the real part is taken",
+                            launches_in_words(walk_, doubled_), "timeline"});
     out.assumptions.push_back(fmt::format(
         "what is multiplied with the spectrum has its symmetry, so that the result is real; half "
         "of the spectrum takes {:.2f} to {:.2f} of the time",
@@ -105,12 +105,6 @@ class Spectra {
     const double each = chain.each_ns(), least = std::min(each, kLeastLaunch);
     return {std::max(least, kHalfLeft.low * each), std::max(least, kHalfLeft.mid * each),
             std::max(least, kHalfLeft.high * each)};
-  }
-  std::string of_unit(const Launches& work) const {
-    return fmt::format(
-        "{}{}, {}", counted(in_one_unit(facts_, static_cast<double>(work.size())), "launch"),
-        a_unit(facts_),
-        of_total(in_one_unit(facts_, walk_.duration(work)), facts_.unit.baseline_ns.mid));
   }
 
   // Of a convolution along one extent; 0 of others.

@@ -60,10 +60,7 @@ void add_transform_length(Walk& walk, Advice& advice) {
   for (const std::uint32_t one : work) name_kernel(walk.stat(one), out);
   out.evidence.push_back(
       {"transforms by Bluestein's algorithm: their length has a prime factor above 127",
-       fmt::format("{}{}, {}",
-                   counted(in_one_unit(facts, static_cast<double>(work.size())), "launch"),
-                   a_unit(facts), of_total(ns, facts.unit.baseline_ns.mid)),
-       "kernel name"});
+       launches_in_words(walk, work), "kernel name"});
   out.assumptions.push_back(
       fmt::format("one transform for two of at least twice the length: {:.2f} to {:.2f} of the "
                   "time is left",
@@ -74,6 +71,6 @@ void add_transform_length(Walk& walk, Advice& advice) {
 
 }  // namespace
 
-const Rule kTransformLengthRule = {{}, add_transform_length};
+const Rule kLengthsRule = {{}, add_transform_length};
 
 }  // namespace purlin::analyze

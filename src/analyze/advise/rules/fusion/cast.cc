@@ -95,11 +95,7 @@ class Casts {
     const Facts& facts = walk_.facts();
     out.evidence.push_back(
         {"conversions to a shorter type, as many elements as the next product's weights or bias",
-         fmt::format(
-             "{}{}, {}", counted(in_one_unit(facts, static_cast<double>(work_.size())), "launch"),
-             a_unit(facts),
-             of_total(in_one_unit(facts, walk_.duration(work_)), facts.unit.baseline_ns.mid)),
-         "timeline and shapes"});
+         launches_in_words(walk_, work_), "timeline and shapes"});
     out.evidence.push_back({"one of them", problem_text(walk_.stat(work_.front())), "shapes"});
     out.evidence.push_back({"bytes moved for it",
                             format_bytes(in_one_unit(facts, bytes)) + a_unit(facts),

@@ -170,13 +170,7 @@ class Layouts {
     out.confidence = "C";
     advice_.interventions.push_back(std::move(out));
   }
-  std::string time_of(const Launches& work) const {
-    const Facts& facts = walk_.facts();
-    return fmt::format(
-        "{}{}, {}", counted(in_one_unit(facts, static_cast<double>(work.size())), "launch"),
-        a_unit(facts),
-        of_total(in_one_unit(facts, walk_.duration(work)), facts.unit.baseline_ns.mid));
-  }
+  std::string time_of(const Launches& work) const { return launches_in_words(walk_, work); }
 
   // Copies by the copy engine from the device to itself.
   void within_device() {

@@ -120,7 +120,6 @@ class Recompute {
   }
 
   void store() {
-    const Facts& facts = walk_.facts();
     Intervention out = from_remedy(kRecompute[0]);
     remove_launches(walk_, again_, {0.8, 1, 1}, out);
     out.change.edits.emplace_back(host_change());
@@ -128,12 +127,7 @@ class Recompute {
     for (const std::uint32_t activity : again_) name_kernel(walk_.stat(activity), out);
     out.freed_bytes = -written(again_);
     out.evidence.push_back(
-        {"forward ops within the backward pass",
-         fmt::format(
-             "{}{}, {}", counted(in_one_unit(facts, static_cast<double>(again_.size())), "launch"),
-             a_unit(facts),
-             of_total(in_one_unit(facts, walk_.duration(again_)), facts.unit.baseline_ns.mid)),
-         "timeline"});
+        {"forward ops within the backward pass", launches_in_words(walk_, again_), "timeline"});
     out.evidence.push_back({"memory that storing their results takes, at most",
                             format_bytes(-out.freed_bytes), "shape model"});
     out.assumptions.emplace_back("the device has the memory; how much is free was not recorded");
