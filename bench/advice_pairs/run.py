@@ -5,8 +5,9 @@ pairs_compiled.py, `--fourth` of pairs_fourth.py, `--fifth` of pairs_fifth.py, `
 pairs_seventh.py, `--eighth` of pairs_eighth.py, `--ninth` of pairs_ninth.py, `--tenth` of pairs_tenth.py, `--eleventh` of
 pairs_eleventh.py, `--twelfth` of pairs_twelfth.py, `--thirteenth` of pairs_thirteenth.py, `--fourteenth` of
 pairs_fourteenth.py, `--fifteenth` of pairs_fifteenth.py, `--sixteenth` of pairs_sixteenth.py, `--seventeenth` of
-pairs_seventeenth.py, `--eighteenth` of pairs_eighteenth.py, `--nineteenth` of pairs_nineteenth.py. Of an odd hash of its name, a pair is set aside; all of
-pairs_unseen.py and pairs_fourth.py are, none of pairs_compiled.py. `--rounds N` sets how many turns before and after take (7).
+pairs_seventeenth.py, `--eighteenth` of pairs_eighteenth.py, `--nineteenth` of pairs_nineteenth.py, `--twentieth` of
+pairs_twentieth.py. Of an odd hash of its name, a pair is set aside; all of pairs_unseen.py and pairs_fourth.py are, none of
+pairs_compiled.py. `--rounds N` sets how many turns before and after take (7).
 
 The time of a step is of the program without a profiler: before and after take turns in blocks of about a tenth of a
 second, the device is waited for at the end of a block. The trace is torch.profiler's, with shapes, 12 steps of the
@@ -38,7 +39,7 @@ SETS = {"--later": "pairs_later", "--unseen": "pairs_unseen", "--practice": "pai
         "--eighth": "pairs_eighth", "--ninth": "pairs_ninth", "--tenth": "pairs_tenth", "--eleventh": "pairs_eleventh",
         "--twelfth": "pairs_twelfth", "--thirteenth": "pairs_thirteenth", "--fourteenth": "pairs_fourteenth",
         "--fifteenth": "pairs_fifteenth", "--sixteenth": "pairs_sixteenth", "--seventeenth": "pairs_seventeenth",
-        "--eighteenth": "pairs_eighteenth", "--nineteenth": "pairs_nineteenth"}
+        "--eighteenth": "pairs_eighteenth", "--nineteenth": "pairs_nineteenth", "--twentieth": "pairs_twentieth"}
 OF_SET = [option for option in SETS if option in sys.argv]
 for option in OF_SET:
     sys.argv.remove(option)
