@@ -539,7 +539,7 @@ def mask_of_a_padded_batch_made_in_each_layer():
 @pair("reduce_problem", "reuse_result")
 def films_guided_with_a_strength_of_one():
     # Right: with a strength of one the half without a prompt takes itself away again; it need not be computed.
-    films, length, width, moments = 2, 1024, 1024, 2
+    films, length, width, moments = 4, 1024, 1024, 2
     known = four(lambda: (rand(films, length, width, dtype=BF16), rand(films, 1, width, dtype=BF16)))
     model = blocks(4, width, 16, attend=F.scaled_dot_product_attention).to(BF16)
 
