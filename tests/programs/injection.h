@@ -15,14 +15,10 @@ inline void* open_or_exit(const char* path, int code) {
   std::exit(code);
 }
 
-// Calls that function of the library.
-inline int call_injected(const char* name) {
-  const char* path = std::getenv("CUDA_INJECTION64_PATH");
-  if (path == nullptr) return 0;
-  return reinterpret_cast<int (*)()>(dlsym(open_or_exit(path, 9), name))();
+inline void inject() {
+  if (const char* path = std::getenv("CUDA_INJECTION64_PATH"); path != nullptr)
+    reinterpret_cast<int (*)()>(dlsym(open_or_exit(path, 9), "InitializeInjection"))();
 }
-
-inline void inject() { (void)call_injected("InitializeInjection"); }
 
 // A driver, where FAKE_CUDA names one.
 inline void load_driver() {

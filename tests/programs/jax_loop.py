@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 import warnings
 
 SPOOL = os.environ.get("PURLIN_SPOOL", "")
@@ -48,22 +47,6 @@ for mode in sys.argv[1:]:
     elif mode == "many":
         for number in range(12):
             jax.jit(STEP.replace("jit_step", "jit_%d" % number))
-    elif mode == "lower":  # without a compilation
-        jax._src.xla_bridge.get_backend()
-        jax.monitoring.lowered()
-    elif mode == "fail":
-        try:
-            jax.jit(STEP)
-        except RuntimeError as fault:
-            print(fault)
-    elif mode == "both":  # at the same time
-        both = [threading.Thread(target=jax.jit, args=(STEP.replace("jit_step", name),)) for name in ("jit_a", "jit_b")]
-        for each in both:
-            each.start()
-        for each in both:
-            each.join()
-    elif mode == "wait":
-        time.sleep(1.5)
     elif mode == "launch":
         launch()
     elif mode == "kill":

@@ -6,9 +6,8 @@
 //   kernel takes so many NS (500), with FAKE_CUPTI_CLOCKED of a device, which is then given 50 ms
 //   of work ahead. FAKE_CUDA names a driver to load. PAUSE_AFTER=S: after so many seconds it only
 //   waits. COPIES=1: a copy with each batch of launches; prints how many there were, too.
-//   COMPILES=N: first, as a compiler that times kernels does, N times: it tells Purlin's library
-//   so, launches 1,000 kernels "timed" within 200 ms, and tells that it is done. CONTEXT_AT=FILE:
-//   it has no context, and its time does not begin, until FILE exists. SIGTERM ends its time.
+//   CONTEXT_AT=FILE: it has no context, and its time does not begin, until FILE exists. SIGTERM
+//   ends its time.
 #include "injection.h"
 
 #include <algorithm>
@@ -29,15 +28,6 @@ extern "C" void fake_synchronize();
 namespace {
 
 volatile std::sig_atomic_t ended = 0;
-
-void compile_once() {
-  std::printf("compiler: %d\n", call_injected("purlin_compiler_begins"));
-  for (int batch = 0; batch < 20; ++batch) {
-    fake_launch("timed", 50, 500);
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  (void)call_injected("purlin_compiler_ends");
-}
 
 }  // namespace
 
@@ -62,8 +52,6 @@ int main(int argc, char** argv) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     if (!ended) fake_context(1);
   }
-  const char* compiles = std::getenv("COMPILES");
-  for (int left = compiles != nullptr ? std::atoi(compiles) : 0; left > 0; --left) compile_once();
   using Clock = std::chrono::steady_clock;
   const auto began = Clock::now();
   const bool copies = std::getenv("COPIES") != nullptr;

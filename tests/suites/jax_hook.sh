@@ -101,35 +101,6 @@ compiled() {
 expected=12 compiled A=1
 expected=0 compiled FAKE_JAX_CACHE=1
 expected=0 compiled PURLIN_IDLE=1
-# --- PURLIN_JAX_COMPILE=skip: Purlin's library is told of each compilation, and of the end of one that fails or never came
-mkdir -p capture
-cat >capture.c <<'C'
-#include <stdio.h>
-#include <stdlib.h>
-static int say(const char* word) { FILE* log = fopen(getenv("CAPTURE_LOG"), "a"); fprintf(log, "%s ", word); return fclose(log) == 0; }
-int purlin_compiler_begins(void) { return say("begins"); }
-void purlin_compiler_ends(void) { say("ends"); }
-C
-"${CC:-cc}" -shared -fPIC -o capture/libpurlin_cuda.so capture.c
-told() {
-  mkdir -m 700 counted && rm -f told && touch told
-  expect_exit 0 env PURLIN_SPOOL="$PWD/counted" PURLIN_JAX=on PYTHONPATH="$hook:$PYTHONPATH" PURLIN_JAX_COMPILE=skip \
-    CUDA_INJECTION64_PATH="$PWD/capture/libpurlin_cuda.so" FAKE_JAX_DRIVER="$PWD/capture/libpurlin_cuda.so" CAPTURE_LOG="$PWD/told" \
-    "${@:2}" python3 "$loop" $1
-  is "what the library was told of $*" "$(cat told)" "$expected"
-  rm -r counted
-}
-expected="begins ends begins ends " told "step step"
-expected="begins ends " told "both" FAKE_JAX_COMPILE_S=0.5
-expected="begins ends " told "step" FAKE_JAX_COMPILE_S=1.5  # longer than it is looked for
-expected="begins ends begins ends " told "lower wait step"
-expected="begins ends " told "fail wait" FAKE_JAX_FAULT=compile
-expected="" told "step lower" PURLIN_FULL=1
-expected="" told "step lower" PURLIN_JAX_COMPILE=record
-expected="" told "step" CUDA_INJECTION64_PATH="$PWD/another.so"
-expected="" told "step" FAKE_JAX_DRIVER="$PWD/loop.so"  # the library is not loaded
-expected=0 compiled PURLIN_JAX_COMPILE=skip CUDA_INJECTION64_PATH="$PWD/capture/libpurlin_cuda.so" FAKE_JAX_DRIVER="$PWD/capture/libpurlin_cuda.so" CAPTURE_LOG="$PWD/told"
-expected=12 compiled PURLIN_JAX_COMPILE=skip PURLIN_COPIES=on CUDA_INJECTION64_PATH="$PWD/capture/libpurlin_cuda.so" FAKE_JAX_DRIVER="$PWD/capture/libpurlin_cuda.so" CAPTURE_LOG="$PWD/told"
 for folder in shared linked gone; do
   hooked "$PWD/$folder"
   is "files in $folder" "$(find "$folder/" -type f 2>/dev/null | wc -l)" "$([ $folder = linked ] && echo 2 || echo 0)"

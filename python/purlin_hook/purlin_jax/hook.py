@@ -7,8 +7,6 @@ import sys
 import time
 import zlib
 
-from .compilations import Compilations, skips
-
 
 def _number(name, default):
     try:
@@ -29,9 +27,7 @@ class Hook:
         self._forked = False
         self._seen = set()
         self.modules = self.bytes = self.left_out = self.cost_ns = 0
-        self._skip = skips()
-        self._compilations = Compilations(self._skip)
-        self._from_cache = False  # the compilation that goes on
+        self._compiled = self._from_cache = 0
         self.reason, self.detail = "", ""
 
     def arm(self):
@@ -54,23 +50,14 @@ class Hook:
         if listen is not None and listen_to_times is not None:
             listen(self._heard)
             listen_to_times(self._heard_time)
-            if self._skip:
-                # For Purlin's capture in this process alone: os.environ does not show it.
-                os.putenv("PURLIN_COMPILER", str(self._pid))
 
     def _heard(self, event, *_, **__):
         if str(event).endswith("/cache_hits"):
-            self._from_cache = True
+            self._from_cache += 1
 
     def _heard_time(self, event, *_, **__):
-        if self._forked:
-            return
-        if str(event).endswith("/jaxpr_to_mlir_module_duration"):
-            self._from_cache = False
-            self._compilations.begins()
-        elif str(event).endswith("/backend_compile_duration"):
-            self._compilations.ends(self._from_cache)
-            self._from_cache = False
+        if str(event).endswith("/backend_compile_duration"):
+            self._compiled += 1
 
     # --- the clients
 
@@ -158,7 +145,7 @@ class Hook:
             "modules": self.modules,
             "bytes": self.bytes,
             "left_out": self.left_out,
-            "compiled": self._compilations.recorded,
+            "compiled": max(0, self._compiled - self._from_cache),
             "cost_ns": self.cost_ns,
         }
         place = os.path.join(self.folder, "jax-%d.note" % self._pid)

@@ -105,8 +105,7 @@ void note_autotuning(Profile& profile, double compiled) {
   jax_note(profile, "jax_autotuned",
            "XLA timed kernels for products and convolutions while Purlin recorded, which made it "
            "keep slower ones in measured runs. A run with a compilation cache "
-           "(JAX_COMPILATION_CACHE_DIR) that a run without Purlin has filled times none, and "
-           "PURLIN_JAX_COMPILE=skip records nothing meanwhile",
+           "(JAX_COMPILATION_CACHE_DIR) that a run without Purlin has filled times none",
            compiled);
 }
 

@@ -35,11 +35,6 @@ class Capture : public Source {
   // the program has a context (cost_model.h says why), and before its first launch.
   void begin(CUpti_BuffersCallbackRequestFunc requested,
              CUpti_BuffersCallbackCompleteFunc completed);
-  // Records no kernels while a compiler of the program times them (collector_scheduler.h).
-  bool pause() { return begun_ && scheduler_.pause(ownership_); }
-  void resume() {
-    if (begun_) scheduler_.resume(ownership_);
-  }
   void refuse(const char* cause, const std::string& text) { session_.recorder().note(cause, text); }
 
   std::int64_t tick() override;

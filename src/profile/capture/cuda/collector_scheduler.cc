@@ -76,8 +76,6 @@ void CollectorScheduler::begin() {
 std::int64_t CollectorScheduler::tick(Ownership& ownership) {
   const Ownership::Turn turn = ownership.take_turn();
   if (!turn) return monotonic_ns() + kAskAgainNs;
-  if (resume_asked_) end_pause(true);
-  if (paused_ns_ > 0) return monotonic_ns() + kAskAgainNs;
   if (context_awaited(ownership)) return monotonic_ns() + kContextNs;
   flush_times_.flushed(ownership.flushed_ns());
   // What the period brought is known before the next one is planned; of windows it was asked for in
@@ -171,7 +169,6 @@ void CollectorScheduler::open(Ownership& ownership, const OverheadController::De
 void CollectorScheduler::close_open_tier(bool final) {
   if (open_ == OverheadController::kNone) return;
   if (!final) keep_apart();
-  end_pause(false);
   const int tier = std::exchange(open_, OverheadController::kNone);
   // At the end no later replay spoils what is under way.
   if (tier == 0 && !final) aggregator_.end_window();
@@ -224,44 +221,6 @@ void CollectorScheduler::cycle() {
     flush_times_.switched(monotonic_ns());
   }
   start_counter(controller_.totals().windows <= 1);
-}
-
-bool CollectorScheduler::pause(Ownership& ownership) {
-  const Ownership::Turn turn = ownership.take_turn(true);
-  if (!turn) return false;
-  resume_asked_ = false;
-  if (paused_ns_ > 0) return true;
-  if (open_ != 0 || !controller_.in_startup_window() || controller_.every_launch() ||
-      controller_.recording(monotonic_ns()))
-    return false;
-  keep_apart();
-  controller_.spent(0, timed([&] { tiers_[0]->pause(); }));
-  paused_ns_ = monotonic_ns();
-  flush_times_.switched(paused_ns_);
-  return true;
-}
-
-// Without the turn, the session's thread resumes at its next tick.
-void CollectorScheduler::resume(Ownership& ownership) {
-  resume_asked_ = true;
-  const Ownership::Turn turn = ownership.take_turn(true);
-  if (turn) end_pause(true);
-}
-
-// `goes_on`: the tier stays open.
-void CollectorScheduler::end_pause(bool goes_on) {
-  if (paused_ns_ == 0) return;
-  if (goes_on) {
-    keep_apart();
-    controller_.spent(0, timed([&] { tiers_[0]->resume(); }));
-    flush_times_.switched(monotonic_ns());
-  }
-  const std::int64_t took = monotonic_ns() - std::exchange(paused_ns_, 0);
-  controller_.skip(took);
-  recorder_.note("compiled_unrecorded",
-                 "kernels that ran while XLA compiled were not recorded: its autotuner times "
-                 "kernels, and recording changes which ones it keeps. --full records them",
-                 0, static_cast<double>(took) * 1e-9);
 }
 
 // Does not start the counter when no later window can represent the launches to come: they would

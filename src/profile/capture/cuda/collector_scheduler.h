@@ -21,7 +21,6 @@
 #include "profile/capture/sampling/processor_wait.h"
 #include "profile/control_text.h"
 
-#include <atomic>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -41,12 +40,6 @@ class CollectorScheduler : public Tenant {
   // On demand: what the overhead controller would not do by itself. A JSON object with what is so
   // afterwards.
   std::string control(Ownership& ownership, const ControlRequest& request);
-  // A compiler of the program times kernels from now on, and keeps the fastest: recording would
-  // change which one that is. So kernels are not recorded until resume(). Both are called by a
-  // thread of the program that is in no call of CUDA. False: nothing is paused, because only the
-  // start-up window is, and not that of `--full`.
-  bool pause(Ownership& ownership);
-  void resume(Ownership& ownership);
   void vacate() override;
   void yield() override;
 
@@ -62,7 +55,6 @@ class CollectorScheduler : public Tenant {
   void open(Ownership& ownership, const OverheadController::Decision& decision);
   void close_open_tier(bool final = false);
   void cycle();
-  void end_pause(bool goes_on);
   void start_counter(bool stood_still);
   std::int64_t fetch_records(std::int64_t before_ns);
   void keep_apart();  // waits, some milliseconds at most, until kinds may be switched
@@ -91,8 +83,6 @@ class CollectorScheduler : public Tenant {
   ToggleWatch toggles_;
   ProcessorWait processor_wait_;
   bool stuck_ = false;
-  std::int64_t paused_ns_ = 0;  // since then, 0: not now
-  std::atomic<bool> resume_asked_ = false;
   bool told_ended_ = false, told_presence_ = false, told_copies_ = false;
   std::int64_t ended_ns_ = 0;  // end of a capture without later windows; wall clock
   int quiet_collects_ = 0;     // since launches were last recorded

@@ -40,7 +40,7 @@ Cupti functions() {
 
 struct Script {
   Tier::Opened answer = Tier::Opened::kYes;
-  int opened = 0, refused = 0, closed = 0, paused = 0, resumed = 0;
+  int opened = 0, refused = 0, closed = 0;
   std::int64_t cost_ns = 0;
   std::int64_t closing_ns = 0;  // how long that takes
   bool stays = false;           // a kind stays on after the window, until it leaves
@@ -63,8 +63,6 @@ class ScriptedTier : public Tier {
     }
     script_.switches.push_back(monotonic_ns());
   }
-  void pause() override { ++script_.paused; }
-  void resume() override { ++script_.resumed; }
   void leave() override {
     close();
     script_.stays = false;
@@ -212,49 +210,6 @@ TEST_F(CollectorSchedulerTest, RecordingGoesOnUntilClosingIsOver) {
       Json::parse(scheduler_.control(ownership_, {ControlRequest::Verb::kStatus, 0}));
   ASSERT_TRUE(status.is_ok());
   EXPECT_GE((*status)["recorded_ns"].as_double(), 4 * 20e6);
-}
-
-// XLA's autotuner keeps other kernels where they are recorded.
-TEST_F(CollectorSchedulerTest, NoKernelIsRecordedWhileACompilerTimesThem) {
-  Capture plain(*this, plain_options());
-  const double before = plain.ask(ControlRequest::Verb::kStatus)["recorded_ns"].as_double();
-  ASSERT_TRUE(plain.scheduler.pause(plain.ownership));
-  EXPECT_TRUE(plain.scheduler.pause(plain.ownership)) << "another thread compiles, too";
-  EXPECT_EQ(script_.paused, 1);
-  std::this_thread::sleep_for(std::chrono::milliseconds(400));
-  EXPECT_GT(plain.scheduler.tick(plain.ownership), monotonic_ns());
-  EXPECT_EQ(script_.resumed, 0);
-  plain.scheduler.resume(plain.ownership);
-  plain.scheduler.resume(plain.ownership);
-  EXPECT_EQ(script_.resumed, 1);
-  plain.scheduler.tick(plain.ownership);
-  EXPECT_EQ(script_.closed, 0) << "the start-up window goes on";
-  plain.scheduler.vacate();
-  const double after = plain.ask(ControlRequest::Verb::kStatus)["recorded_ns"].as_double();
-  EXPECT_LT(after - before, 350e6) << "the pause is no recorded time";
-  const std::map<std::string, CoverageNote> said = notes();
-  ASSERT_EQ(said.count("compiled_unrecorded"), 1u);
-  EXPECT_GE(said.at("compiled_unrecorded").seconds, 0.4);
-}
-
-TEST_F(CollectorSchedulerTest, AnotherClientOrTheEndMayComeWhileACompilerTimesKernels) {
-  Capture plain(*this, plain_options());
-  ASSERT_TRUE(plain.scheduler.pause(plain.ownership));
-  plain.scheduler.vacate();
-  plain.scheduler.resume(plain.ownership);
-  EXPECT_EQ(script_.closed, 1);
-  EXPECT_EQ(script_.resumed, 0) << "what was closed stays so";
-  EXPECT_FALSE(plain.scheduler.pause(plain.ownership)) << "nothing is open";
-}
-
-TEST_F(CollectorSchedulerTest, EveryLaunchOfACompilerIsRecordedWhereAllAreAskedFor) {
-  ControllerOptions full;
-  full.every_launch = true;
-  Capture capture(*this, full);
-  EXPECT_FALSE(capture.scheduler.pause(capture.ownership));
-  Capture idle(*this, idle_options());
-  EXPECT_FALSE(idle.scheduler.pause(idle.ownership));
-  EXPECT_EQ(script_.paused, 0);
 }
 
 // CUPTI has crashed programs where it was flushed shortly before kinds were enabled.

@@ -102,24 +102,3 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
   }
   return 1;
 }
-
-// For hooks in the program (python/purlin_hook/purlin_jax): a compiler that times kernels begins
-// and ends. 1: no kernel is recorded in between.
-extern "C" __attribute__((visibility("default"))) int purlin_compiler_begins() {
-  try {
-    purlin::profile::capture::cuda::Capture* instance =
-        purlin::profile::capture::cuda::Instance::peek();
-    return instance != nullptr && instance->pause() ? 1 : 0;
-  } catch (...) {
-    return 0;
-  }
-}
-
-extern "C" __attribute__((visibility("default"))) void purlin_compiler_ends() {
-  try {
-    if (purlin::profile::capture::cuda::Capture* instance =
-            purlin::profile::capture::cuda::Instance::peek())
-      instance->resume();
-  } catch (...) {
-  }
-}

@@ -33,13 +33,10 @@ class Tier {
   virtual void close() = 0;
   // Monotonic: when the last close() had ended recording. 0: when it returned.
   virtual std::int64_t recorded_until_ns() const { return 0; }
-  // close(), and also switches off what the tier leaves on in CUPTI between windows.
+  // The same, and also switches off what the tier leaves on in CUPTI between windows.
   virtual void leave() { close(); }
   // Whether the tier leaves something on.
   virtual bool stays() const { return false; }
-  // While open: records no kernels from pause() to resume(). On a thread of the program.
-  virtual void pause() {}
-  virtual void resume() {}
   // Another client needs functions that CUPTI allows to one client only (callbacks, counters): give
   // them up, for good. On the client's thread, after close().
   virtual void yield() {}

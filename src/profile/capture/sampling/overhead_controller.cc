@@ -256,9 +256,7 @@ bool OverheadController::overspent() const {
 // on.
 bool OverheadController::windows_are_worth_it() {
   const CostModel& costs = options_.costs;
-  // Once the lasting overhead exists, to open tier 0 again adds none.
-  const double price = lasting_ ? 0 : lasting_share();
-  const bool graphs = estimator_.rates().nodes * costs.instrumented_node_ns > price;
+  const bool graphs = estimator_.rates().nodes * costs.instrumented_node_ns > lasting_share();
   const bool asked_for = requested_.in_cells();  // at any overhead
   const bool wanted = options_.windows || asked_for;
   launch_bound_ = !lasting_ && !graphs && !asked_for && lasting_share() > options_.budget / 2;
@@ -383,20 +381,6 @@ void OverheadController::cycled(std::int64_t took_ns) {
   const auto took = static_cast<double>(took_ns);
   if (running_) represented_ns_ += took;
   alone_ns_ += took;
-}
-
-void OverheadController::skip(std::int64_t length_ns) {
-  lasting_ = true;
-  earned_until_ns_ += length_ns;
-  if (first_launch_ns_ >= 0) first_launch_ns_ += length_ns;
-  if (open_since_ns_ >= 0) open_since_ns_ += length_ns;
-  if (!running_) return;
-  period_begin_ns_ += length_ns;
-  period_end_ns_ += length_ns;
-  for (Planned& planned : planned_) {
-    planned.window.open_ns += length_ns;
-    planned.window.close_ns += length_ns;
-  }
 }
 
 void OverheadController::spent(int tier, std::int64_t cost_ns) {

@@ -112,10 +112,6 @@ class OverheadController {
   void hidden(const DeviceBusy::Hidden& hidden);
   // Nothing can be open now: another client has CUPTI, or the program ends.
   void interrupted(std::int64_t now_ns);
-  // Tier 0 recorded nothing for so long until now, though it was open: a compiler of the program
-  // timed kernels. That time is of no period, and does not shorten the start-up window. Kernel
-  // records were switched off and on, which has the lasting overhead.
-  void skip(std::int64_t length_ns);
 
   struct Standing {
     double weight = 1;

@@ -572,30 +572,6 @@ TEST(OverheadController, FewGraphsAreWorthNoCycle) {
   EXPECT_FALSE(controller.decide(20 * kSecond).cycle);
 }
 
-// A compiler timed kernels, which were not recorded: the start-up window is as long as without it,
-// and what it leaves behind is paid for.
-TEST(OverheadController, ASkippedTimeIsOfNoPeriod) {
-  ControllerOptions options;
-  options.windows = false;
-  OverheadController controller(options, {Requirements{}}, 0);
-  ASSERT_EQ(controller.decide(1).tier, 0);
-  controller.opened(0, 1);
-  controller.recorded(1000, 10);
-  controller.skip(60 * kSecond);
-  std::int64_t now = 60 * kSecond + 1;
-  for (; now < 62 * kSecond; now += 50 * kMs) ASSERT_EQ(controller.decide(now).tier, 0) << now;
-  EXPECT_TRUE(controller.in_startup_window());
-  controller.recorded(60'000, 20'000);
-  OverheadController::Decision decision = controller.decide(now);
-  for (; decision.tier == 0 && now < 80 * kSecond; now += 50 * kMs)
-    decision = controller.decide(now);
-  controller.closed(0, now);
-  EXPECT_EQ(decision.tier, OverheadController::kNone);
-  EXPECT_TRUE(decision.cycle) << "the lasting overhead exists, so graphs are freed for nothing";
-  controller.interrupted(now);
-  EXPECT_LT(controller.totals().recorded_ns, 15.0 * kSecond);
-}
-
 // The same programs with windows and without: in both cases the overhead of unchanged graphs
 // ends.
 TEST(OverheadController, WithoutWindowsNothingFollowsTheHead) {

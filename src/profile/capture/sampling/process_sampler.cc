@@ -143,13 +143,6 @@ std::string why_no_copies(bool known) {
          "; --copies on (PURLIN_COPIES=on) records them";
 }
 
-// A hook in the program names its process (python/purlin_hook/purlin_jax). It does so before CUDA
-// is initialised, as copies cannot safely be switched off later.
-bool leaves_compiler_out() {
-  return environment_variable("PURLIN_COMPILER") == std::to_string(::getpid()) &&
-         environment_variable("PURLIN_FULL") != "1" && environment_variable("PURLIN_IDLE") != "1";
-}
-
 void decide_by_record(ProcessSampler& sampler, double budget, std::string& why) {
   std::string program = environment_variable("PURLIN_PROGRAM");
   if (program.empty()) program = program_name(executable(), beginning_of("/proc/self/cmdline"));
@@ -259,14 +252,6 @@ ProcessSampler ProcessSampler::from_environment(double budget, bool may_be_autom
   sampler.copies_asked_for = environment_variable("PURLIN_COPIES") == "on";
   sampler.windows = is(environment_variable("PURLIN_WINDOWS"), "on", "1");
   if (sampler.windows) sampler.copies = sampler.copies_asked_for;
-  if (may_be_automatic && sampler.copies && !sampler.copies_asked_for && leaves_compiler_out()) {
-    sampler.copies = false;
-    sampler.notes.push_back(
-        {"no_copies",
-         "memcpy and memset are not recorded, because XLA times kernels while it compiles, and "
-         "recording changes which ones it keeps (PURLIN_JAX_COMPILE=skip); --copies on records "
-         "them"});
-  }
   if (automatic) {
     // A capture that idles costs nothing until it is asked.
     if (may_be_automatic && environment_variable("PURLIN_IDLE") != "1")

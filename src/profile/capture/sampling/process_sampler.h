@@ -33,8 +33,7 @@ struct ProcessSampler {
   // where earlier runs were beyond the budget as a whole but had room for windows.
   bool windows = false;
   // PURLIN_COPIES: whether memcpy and memset are recorded, from the start to the end
-  // (activity/tier.h). "on", "off". Otherwise not with windows, nor in a process whose compiler
-  // is not to be recorded (PURLIN_COMPILER: its id). Where the record of earlier runs
+  // (activity/tier.h). "on", "off". Otherwise not with windows. Where the record of earlier runs
   // decides, not if the last run was launch-bound (CostRecord::ended); without a record only for
   // "auto".
   bool copies = true, copies_asked_for = false;

@@ -77,7 +77,6 @@ class Draw : public ::testing::Test {
     ::unsetenv("PURLIN_FULL");
     ::unsetenv("PURLIN_SAMPLE");
     ::unsetenv("PURLIN_RUN_ID");
-    ::unsetenv("PURLIN_COMPILER");
   }
   static void set(const char* name, const std::string& value) { ::setenv(name, value.c_str(), 1); }
   static ProcessSampler sampler(double budget = 0.01) {
@@ -191,25 +190,6 @@ TEST_F(Draw, CopiesAreNotRecordedOfProgramsKnownForManyLaunches) {
     EXPECT_EQ(sampler().path, "");
     ::unsetenv("PURLIN_SAMPLE");
   }
-}
-
-// XLA's autotuner: copies that are on cannot safely be switched off for it.
-TEST_F(Draw, CopiesAreNotRecordedInAProcessWhoseCompilerIsLeftOut) {
-  set("PURLIN_SAMPLE", "1");
-  set("PURLIN_COMPILER", std::to_string(::getpid() + 1));  // of a parent
-  EXPECT_TRUE(sampler().copies);
-  set("PURLIN_COMPILER", std::to_string(::getpid()));
-  const ProcessSampler without = sampler();
-  EXPECT_FALSE(without.copies);
-  ASSERT_EQ(without.notes.size(), 1u);
-  EXPECT_STREQ(without.notes[0].cause, "no_copies");
-  EXPECT_TRUE(ProcessSampler::from_environment(0.01, false).copies) << "OpenCL's";
-  set("PURLIN_FULL", "1");
-  EXPECT_TRUE(sampler().copies);
-  set("PURLIN_FULL", "0");
-  set("PURLIN_COPIES", "on");
-  EXPECT_TRUE(sampler().copies);
-  EXPECT_EQ(sampler().notes.size(), 0u);
 }
 
 TEST_F(Draw, WindowsAreForProgramsKnownToHaveRoomForThem) {

@@ -11,13 +11,9 @@ def register_event_duration_secs_listener(listener):
     _of_times.append(listener)
 
 
-def lowered():
-    for listener in _of_times:
-        listener("/jax/core/compile/jaxpr_to_mlir_module_duration", 0.01, fun_name="step")
-
-
 def compiled(cached):
     for listener in _of_events:
         listener("/jax/compilation_cache/" + ("cache_hits" if cached else "cache_misses"))
     for listener in _of_times:
+        listener("/jax/core/compile/jaxpr_to_mlir_module_duration", 0.01, fun_name="step")
         listener("/jax/core/compile/backend_compile_duration", 0.01, fun_name="step")

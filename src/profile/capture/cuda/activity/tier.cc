@@ -59,17 +59,9 @@ void ActivityTier::yield() {
   end_launch_times();
 }
 
-void ActivityTier::pause() {
-  if (open_ && !std::exchange(paused_, true)) cupti_.disable(kKernels);
-}
-
-void ActivityTier::resume() {
-  if (std::exchange(paused_, false) && open_) cupti_.enable(kKernels);
-}
-
 void ActivityTier::close() {
   if (!open_) return;
-  if (!std::exchange(paused_, false)) cupti_.disable(kKernels);
+  cupti_.disable(kKernels);
   recorded_until_ns_ = monotonic_ns();  // the calls below may wait as long
   if (options_.waits) cupti_.disable(kWaits);
   attribution_.close();

@@ -37,8 +37,6 @@ class ActivityTier : public Tier {
   Opened open(const Window& window) override;
   void close() override;
   std::int64_t recorded_until_ns() const override { return recorded_until_ns_; }
-  void pause() override;
-  void resume() override;
   void leave() override;
   bool stays() const override { return copies_on_; }
   void yield() override;
@@ -58,7 +56,7 @@ class ActivityTier : public Tier {
   const Options options_;
   HostCalls host_calls_;
   std::int64_t recorded_until_ns_ = 0;
-  bool open_ = false, paused_ = false, copies_on_ = false;
+  bool open_ = false, copies_on_ = false;
   enum class LaunchTimes { kNotYet, kOn, kOver } launch_times_ = LaunchTimes::kNotYet;
 };
 

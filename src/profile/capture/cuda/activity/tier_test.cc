@@ -11,21 +11,13 @@
 namespace purlin::profile::capture::cuda {
 namespace {
 
-std::vector<int> asked;    // for launch times
-std::vector<int> kernels;  // switched on and off
+std::vector<int> asked;  // for launch times
 
 Cupti launch_time_functions() {
   asked.clear();
-  kernels.clear();
   Cupti cupti = record_functions();
-  cupti.enable = [](CUpti_ActivityKind kind) {
-    if (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) kernels.push_back(1);
-    return CUPTI_SUCCESS;
-  };
-  cupti.disable = [](CUpti_ActivityKind kind) {
-    if (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) kernels.push_back(0);
-    return CUPTI_SUCCESS;
-  };
+  cupti.enable = [](CUpti_ActivityKind) { return CUPTI_SUCCESS; };
+  cupti.disable = [](CUpti_ActivityKind) { return CUPTI_SUCCESS; };
   cupti.flush_all = [](std::uint32_t) { return CUPTI_SUCCESS; };
   cupti.latency_timestamps = [](std::uint8_t on) {
     asked.push_back(on);
@@ -36,10 +28,10 @@ Cupti launch_time_functions() {
 
 class ActivityTierTest : public testing::Test {
  protected:
-  void deliver(std::size_t count) {
+  void deliver(std::size_t kernels) {
     rig_.aggregator.begin_period(1, true, false);
     const std::vector<KernelRecord> records(1000, kernel_record("k", wall_ns(), 10));
-    for (std::size_t i = 0; i < count / records.size(); ++i) rig_.deliver(records);
+    for (std::size_t i = 0; i < kernels / records.size(); ++i) rig_.deliver(records);
   }
 
   AggregatorRig rig_{true, launch_time_functions()};
@@ -66,23 +58,6 @@ TEST_F(ActivityTierTest, AnotherClientRecordsWithoutLaunchTimes) {
   EXPECT_EQ(asked, (std::vector<int>{1, 0}));
   tier_.yield();
   EXPECT_EQ(asked, (std::vector<int>{1, 0}));
-}
-
-TEST_F(ActivityTierTest, KernelsAreOffFromPauseToResume) {
-  tier_.pause();
-  tier_.resume();
-  EXPECT_EQ(kernels, (std::vector<int>{})) << "not open";
-  tier_.open({});
-  tier_.pause();
-  tier_.pause();
-  EXPECT_EQ(kernels, (std::vector<int>{1, 0}));
-  tier_.resume();
-  tier_.resume();
-  EXPECT_EQ(kernels, (std::vector<int>{1, 0, 1}));
-  tier_.pause();
-  tier_.close();
-  tier_.resume();
-  EXPECT_EQ(kernels, (std::vector<int>{1, 0, 1, 0}));
 }
 
 }  // namespace

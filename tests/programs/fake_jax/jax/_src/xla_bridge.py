@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-import ctypes
 import importlib
 import os
 import pkgutil
@@ -42,9 +41,6 @@ class Client:
         self.gone, self.programs = False, []
 
     def compile(self, text):
-        time.sleep(float(os.environ.get("FAKE_JAX_COMPILE_S", 0)))
-        if FAULT == "compile":
-            raise RuntimeError("made-up fault of a compilation")
         self.programs.insert(0, Executable(self, text))
 
     def live_executables(self):
@@ -61,7 +57,5 @@ def get_backend():
 
         for _, name, _ in pkgutil.iter_modules(jax_plugins.__path__, "jax_plugins."):
             importlib.import_module(name)
-        if "FAKE_JAX_DRIVER" in os.environ:  # loads it, as cuInit does
-            ctypes.CDLL(os.environ["FAKE_JAX_DRIVER"])
         _backends["cuda"] = Client()
     return next(iter(_backends.values()))
