@@ -36,11 +36,14 @@ constexpr RemedyCase kInFlight = {
     "to know its roof: purlin advise --shape KERNEL=PROBLEM, or --counters",
     "a kernel whose threads each compute much may be at its roof"};
 
-constexpr double kDominates = 0.3;     // of the unit
-constexpr double kLongOwn = 50'000;    // ns
-constexpr double kShortBlock = 1'500;  // ns, of a wave of blocks: they start and drain
+constexpr double kDominates = 0.3;   // of the unit
+constexpr double kLongOwn = 50'000;  // ns
+// ns, of a wave of blocks that start, read once, write and drain. Six own kernels of 1 and 2 bytes
+// a value took 0.74 to 0.86 us. Four that keep the memory busy, and gained nothing by larger
+// blocks, took 0.90 to 1.3 us. Where at most half of the warps fit, memory cannot be as busy.
+constexpr double kShortBlock = 880, kShortBlockOfFew = 1'500;
 constexpr double kManyWaves = 64;
-constexpr double kHalfFull = 0.5;              // of the places for threads: no more are taken
+constexpr double kHalfFull = 0.5;              // of the places for threads or warps, at most
 constexpr std::uint32_t kTunedRegisters = 96;  // so many are taken on purpose
 // Of shared memory for a block: as much holds several stages of tiles, so somebody tuned it.
 constexpr double kSeveralStages = 64 << 10;
@@ -79,7 +82,9 @@ void judge_own_kernel(const Facts& facts, std::size_t row, Advice& advice) {
   const bool sparse = waves > 0 && waves <= kHalfFull && kernel.registers < kTunedRegisters &&
                       shared < kSeveralStages;
   if ((waves < 1 && !sparse) || bandwidth <= 0 || ns < kLongOwn) return;
-  const bool short_blocks = waves >= kManyWaves && ns < kShortBlock * waves;
+  const bool few = kernel.roof.occupancy_theoretical <= kHalfFull;
+  const bool short_blocks =
+      waves >= kManyWaves && ns < (few ? kShortBlockOfFew : kShortBlock) * waves;
   const double values = std::max(kLeastData, kernel.registers - kNoData);
   const double held = threads_of(kernel) * values * kRegisterBytes / bandwidth * 1e9;
   if (!short_blocks && !sparse && (ns < kTimesRegisters * held || shared >= kSeveralStages)) return;
