@@ -23,6 +23,18 @@ expect_contains "$tmp/err" "stored in"
 expect_exit 0 purlin cache get "$spec" --device "fake:$tmp/fast.json" --json
 expect_json "$tmp/out" 'd["entry"]["config"]["ITEMS"] == 16'
 
+# A shape at which the default config breaks a constraint: the nearest one that does not is measured in its place.
+mkdir "$tmp/nearest"
+cp "$PURLIN_SOURCE"/tests/data/tune/scale* "$tmp/nearest"
+sed -i 's/^constraints = \[/&"BLOCK * 2048 >= N", /' "$tmp/nearest/scale.toml"
+nearest=(purlin tune "$tmp/nearest/scale.toml" --device "fake:$tmp/fast.json" --budget 8 --jobs 0 --no-store --json)
+expect_exit 0 "${nearest[@]}"
+expect_json "$tmp/out" 'd["evaluations"][0]["config"] == {"BLOCK": 32, "ITEMS": 1, "MISTAKE": 0}'
+! grep -q "takes its place" "$tmp/err" || fail "the default works at this shape"
+expect_exit 0 "${nearest[@]}" --shape N=131072
+expect_json "$tmp/out" 'd["evaluations"][0]["config"] == {"BLOCK": 64, "ITEMS": 1, "MISTAKE": 0} and d["default"]["time_ms"] > 0'
+expect_contains "$tmp/err" "scale at N=131072: the default config breaks a constraint; BLOCK=64 ITEMS=1 MISTAKE=0 takes its place"
+
 # What a bucket costs: here the best number of blocks does not depend on the problem, so the winner of the
 # largest shape is a poor one at the smallest.
 mkdir "$tmp/regret"

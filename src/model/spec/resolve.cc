@@ -75,6 +75,37 @@ Config default_config(const KernelSpec& spec) {
   return config;
 }
 
+Config default_config(const KernelSpec& spec, const ProblemShape& problem,
+                      const DeviceInfo& device) {
+  constexpr int kMostChecked = 10'000;
+  const Config declared = default_config(spec);
+  int checked = 0;
+  const auto works = [&](const Config& config) {
+    if (++checked > kMostChecked) return false;
+    const Scope scope = config_scope(spec, problem, config, device);
+    return check_constraints(spec, scope).is_ok() &&
+           (spec.launch.grid.empty() || resolve_launch(spec.launch, scope, device).is_ok());
+  };
+  if (works(declared)) return declared;
+  for (const Parameter& one : spec.parameters)
+    for (const Value& value : one.values) {
+      Config changed = declared;
+      changed.set(one.name, value);
+      if (works(changed)) return changed;
+    }
+  for (auto one = spec.parameters.begin(); one != spec.parameters.end(); ++one)
+    for (auto other = one + 1; other != spec.parameters.end(); ++other)
+      for (const Value& first : one->values)
+        for (const Value& second : other->values) {
+          Config changed = declared;
+          changed.set(one->name, first);
+          changed.set(other->name, second);
+          if (works(changed)) return changed;
+          if (checked > kMostChecked) return declared;
+        }
+  return declared;
+}
+
 Result<ProblemShape> resolve_shape(const KernelSpec& spec, std::string_view text) {
   text = trim(text);
   if (text.empty()) return spec.problem;

@@ -409,6 +409,39 @@ Result<LaunchShape> launch_of(const KernelSpec& spec, std::string_view shape,
   return resolve_launch(spec.launch, scope, device);
 }
 
+// A head size that the program is compiled for: only one of its values fits a shape.
+TEST(Spec, TheDefaultOfAShapeIsTheNearestConfigThatCanRunThere) {
+  const auto spec_with = [](const std::string& constraints) {
+    std::string text(kGemm);
+    const std::size_t at = text.find("constraints = [");
+    EXPECT_NE(at, std::string::npos);
+    text.insert(at + 15, constraints);
+    return parse(text).value();
+  };
+  const DeviceInfo device = [] {
+    DeviceInfo out = small_device();
+    out.max_threads_per_block = 1024;
+    out.max_block = {1024, 1024, 64};
+    out.shared_memory_per_block = 1 << 16;
+    return out;
+  }();
+  const KernelSpec free = spec_with("");
+  EXPECT_EQ(default_config(free, free.problem, device), default_config(free));
+  const auto changed = [&](const std::string& constraints) {
+    const KernelSpec spec = spec_with(constraints);
+    const Config config = default_config(spec, spec.problem, device);
+    std::string out;
+    for (const auto& [name, value] : config.items())
+      if (*default_config(spec).find(name) != value) out += name + "=" + to_text(value) + " ";
+    return out;
+  };
+  EXPECT_EQ(changed("\"BM == 32\", "), "BM=32 ");
+  EXPECT_EQ(changed("\"BM == 32\", \"BN == 16\", "), "BM=32 BN=16 ");
+  EXPECT_EQ(changed("\"BM == 17\", "), "") << "no config fits";
+  EXPECT_NE(default_config(free, free.problem, small_device()), default_config(free))
+      << "the device's limits are constraints, too";
+}
+
 TEST(Spec, LaunchIsCheckedAgainstTheDevice) {
   const KernelSpec spec = parse(kGemm).value();
   const DeviceInfo device = small_device();

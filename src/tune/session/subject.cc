@@ -55,9 +55,17 @@ Status list_library(WorkerPool& pool, Subject& subject, Log& log) {
   return Status::ok();
 }
 
+// Gains are stated against it, so a shape at which the declared one cannot run has another.
+void set_default(const KernelSpec& spec, Log& log, Subject& subject) {
+  subject.default_config = default_config(spec, subject.problem, subject.device);
+  if (*subject.default_config == default_config(spec)) return;
+  log.warn("{} at {}: the default config breaks a constraint; {} takes its place", spec.name,
+           subject.problem.text(), subject.default_config->text());
+}
+
 // The energy and the facts of a binary are those of launches, which a command makes by itself.
 Result<std::unique_ptr<Subject>> open_commands(const KernelSpec& spec, const ProblemShape& problem,
-                                               const SubjectOptions& options) {
+                                               const SubjectOptions& options, Log& log) {
   if (!options.limits.empty() || options.objective != Objective::kTime)
     return error(Code::kInvalid,
                  "{}: of a command, the time is all that is known; leave out "
@@ -78,7 +86,7 @@ Result<std::unique_ptr<Subject>> open_commands(const KernelSpec& spec, const Pro
                 CommandEvaluator::start(spec, problem, subject->device,
                                         {builders, options.timeout_s, options.stop}));
   subject->evaluators = {subject->commands.get()};
-  subject->default_config = default_config(spec);
+  set_default(spec, log, *subject);
   const std::int64_t start_ns = system_clock().monotonic_ns();
   const std::atomic<bool>* stop = options.stop;
   PURLIN_ASSIGN(subject->space, build_space(spec, problem, subject->device, {}, [stop](double) {
@@ -121,7 +129,7 @@ Result<DeviceInfo> device_for_spec(const KernelSpec& spec, const std::string& na
 
 Result<std::unique_ptr<Subject>> open_kernel(const KernelSpec& spec, const ProblemShape& problem,
                                              const SubjectOptions& options, Log& log) {
-  if (spec.command) return open_commands(spec, problem, options);
+  if (spec.command) return open_commands(spec, problem, options, log);
   auto subject = std::make_unique<Subject>();
   subject->spec = spec;
   subject->problem = problem;
@@ -151,7 +159,7 @@ Result<std::unique_ptr<Subject>> open_kernel(const KernelSpec& spec, const Probl
       return std::unique_ptr<Evaluator>(std::move(started));
     };
   } else {
-    subject->default_config = default_config(spec);
+    set_default(spec, log, *subject);
     const std::atomic<bool>* stop = options.stop;
     if (options.on_phase) options.on_phase("builds the space");
     PURLIN_ASSIGN(subject->space, build_space(spec, problem, pool.device(), {}, [stop](double) {
