@@ -8,6 +8,7 @@
 #include "measure/compiled_limits.h"
 #include "measure/energy.h"
 #include "measure/kernel_facts.h"
+#include "model/spec/default_reference.h"
 
 #include <algorithm>
 #include <future>
@@ -28,8 +29,11 @@ class Stopclock {
   std::int64_t start_ns_ = system_clock().monotonic_ns();
 };
 
-// The allowed difference of a library's sums grows with their length.
-KernelSpec with_tolerance(KernelSpec spec, const ProblemShape& problem) {
+// The allowed difference of a library's sums grows with their length. The default config may be
+// another at the problem, and with it the reference that it is.
+KernelSpec at_problem(KernelSpec spec, const ProblemShape& problem, const Config& usual) {
+  if (spec.reference.is_default_config && !(usual == default_config(spec)))
+    spec.reference = default_config_reference(spec, usual);
   const std::int64_t* depth = problem.find("K");
   if (spec.library && spec.library_tolerance && depth != nullptr)
     spec.atol = library_tolerance(*spec.library, *depth);
@@ -41,7 +45,8 @@ class DeviceWorkbench : public Workbench {
   DeviceWorkbench(gpu::Device& device, const KernelSpec& spec, const ProblemShape& problem,
                   Options options)
       : device_(device),
-        spec_(with_tolerance(spec, problem)),
+        usual_(default_config(spec, problem, device.info())),
+        spec_(at_problem(spec, problem, usual_)),
         problem_(problem),
         options_(std::move(options)) {}
 
@@ -49,7 +54,7 @@ class DeviceWorkbench : public Workbench {
     if (device_.language().empty()) return Status::ok();
     PURLIN_TRY(source_of(spec_.sources, "kernel").status());
     if (options_.compile_only || !device_.executes()) return Status::ok();
-    const Scope scope = scope_of(default_config(spec_));
+    const Scope scope = scope_of(usual_);
     PURLIN_ASSIGN(Arguments arguments,
                   Arguments::create(device_, spec_, scope, options_.seed, options_.verify));
     arguments_.emplace(std::move(arguments));
@@ -237,7 +242,7 @@ class DeviceWorkbench : public Workbench {
     if (const Status kept = check_compiled(spec_, problem_, evaluation, device_.info());
         !kept.is_ok())
       return failed(EvaluationStatus::kInvalid, kept);
-    if (config == default_config(spec_)) usual_local_bytes_ = resources.local_bytes;
+    if (config == usual_) usual_local_bytes_ = resources.local_bytes;
     if (resources.local_bytes <= kHeavySpillBytes || limits_spills()) return true;
     const Status spills = check_spills(resources, usual_local_bytes());
     return spills.is_ok() || failed(EvaluationStatus::kInvalid, spills);
@@ -256,8 +261,7 @@ class DeviceWorkbench : public Workbench {
     if (usual_local_bytes_ || options_.binaries == nullptr) return usual_local_bytes_;
     const Result<const SourceText*> source = source_of(spec_.sources, "kernel");
     if (!source.is_ok()) return std::nullopt;
-    gpu::CompileRequest request =
-        compile_request(spec_, **source, spec_.entry, default_config(spec_));
+    gpu::CompileRequest request = compile_request(spec_, **source, spec_.entry, usual_);
     request.compiler_version = device_.compiler_version(request);
     const std::string key = BinaryCache::key(device_.info(), request);
     if (const auto binary = key.empty() ? std::nullopt : options_.binaries->get(key))
@@ -516,6 +520,7 @@ class DeviceWorkbench : public Workbench {
   }
 
   gpu::Device& device_;
+  const Config usual_;  // the default at the problem
   const KernelSpec spec_;
   const ProblemShape problem_;
   const Options options_;

@@ -33,7 +33,18 @@ expect_json "$tmp/out" 'd["evaluations"][0]["config"] == {"BLOCK": 32, "ITEMS": 
 ! grep -q "takes its place" "$tmp/err" || fail "the default works at this shape"
 expect_exit 0 "${nearest[@]}" --shape N=131072
 expect_json "$tmp/out" 'd["evaluations"][0]["config"] == {"BLOCK": 64, "ITEMS": 1, "MISTAKE": 0} and d["default"]["time_ms"] > 0'
-expect_contains "$tmp/err" "scale at N=131072: the default config breaks a constraint; BLOCK=64 ITEMS=1 MISTAKE=0 takes its place"
+expect_contains "$tmp/err" "scale at N=131072: the default config breaks a constraint or a limit of the device; BLOCK=64 ITEMS=1 MISTAKE=0 takes its place"
+
+# `purlin cache verify` compares the winner with it.
+expect_exit 0 "${nearest[@]/--no-store/--fresh}" --shape N=131072 --cache "$tmp/nearest/cache"
+expect_exit 0 purlin cache verify "$tmp/nearest/scale.toml" --device "fake:$tmp/fast.json" --cache "$tmp/nearest/cache" --json
+expect_json "$tmp/out" 'd["winners"][0]["default_ns"] > d["winners"][0]["winner_ns"] > 0 and d["winners"][0]["verdict"] == "validated"'
+# And it is the reference, where the default is.
+sed -i '/^\[reference/,/^block = \[64\]/d' "$tmp/nearest/scale.toml"
+printf '\n[reference]\nconfig = "default"\n' >>"$tmp/nearest/scale.toml"
+expect_exit 0 purlin tune "$tmp/nearest/scale.toml" --device opencl:0 --shape N=131072 --strategy exhaustive --budget 12 --jobs 0 --no-store --json
+expect_json "$tmp/out" 'd["evaluations"][0]["config"] == {"BLOCK": 64, "ITEMS": 1, "MISTAKE": 0} and d["evaluations"][0]["status"] == "ok"'
+expect_json "$tmp/out" 'all(e["status"] == "ok" for e in d["evaluations"] if e["config"]["MISTAKE"] == 0)'
 
 # What a bucket costs: here the best number of blocks does not depend on the problem, so the winner of the
 # largest shape is a poor one at the smallest.

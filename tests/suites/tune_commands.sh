@@ -58,6 +58,14 @@ expect_json "$tmp/out" 'd["valid"] == 30'
 expect_exit 0 purlin tune spec.toml --strategy exhaustive --budget 100 --json
 expect_json "$tmp/out" 'd["best"]["config"] == {"SCALE": 4, "THREADS": 2, "FAST": True} and abs(d["best"]["time_ms"] - 0.1) < 1e-9'
 expect_json "$tmp/out" 'len(d["evaluations"]) == 30 and d["failures"]["wrong"]["count"] == 6'
+# Where the default, which cannot run at this shape, has a stand-in, its outputs are the expected ones.
+sed '/^THREADS = /s/.*/THREADS = {values = [1, 2, 4], default = 4}/; /^\[problem\]/i constraints = ["THREADS * 32 <= N"]' spec.toml >shape.toml
+sed -i 's/if (count != 2/if (atoi(threads) * 32 > atoi(arguments[1])) return 4;\n  &/' program.c
+expect_exit 0 purlin tune shape.toml --strategy exhaustive --budget 100 --fresh --no-store --json
+expect_contains "$tmp/err" "made-up at N=64: the default config breaks a constraint or a limit of the device; SCALE=1 THREADS=2 FAST=False takes its place"
+expect_json "$tmp/out" 'd["best"]["config"] == {"SCALE": 4, "THREADS": 2, "FAST": True} and d["failures"]["wrong"]["count"] == 4'
+expect_json "$tmp/out" 'd["evaluations"][0]["config"] == {"SCALE": 1, "THREADS": 2, "FAST": False} and len(d["evaluations"]) == 20'
+sed -i '/return 4;/d' program.c
 expect_json "$tmp/out" 'all(e["compile_s"] > 0 for e in d["evaluations"])'
 expect_contains "$tmp/err" "the reference is the default config"
 expect_exit 0 purlin cache get spec.toml --json

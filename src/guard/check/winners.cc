@@ -57,11 +57,12 @@ std::optional<Winner> winner_of(const cache::Store& store, const cache::StoredEn
   Winner winner;
   winner.stored = stored;
   winner.spec_path = spec->file;
-  // The tuning of a library recorded its first choice.
-  winner.default_config = spec->library ? stored.entry.default_config : default_config(*spec);
   winner.runner_up = runner_up_of(store, stored);
   const Result<DeviceInfo> facts = gpu::device_for(spec->library, device);
   if (!facts.is_ok()) return skip(facts.status().message());
+  // The tuning of a library recorded its first choice.
+  winner.default_config = spec->library ? stored.entry.default_config
+                                        : default_config(*spec, stored.entry.problem, *facts);
   Result<cache::CacheKey> wanted =
       cache::make_key(*spec, stored.entry.problem, *facts, key.policy == "cold");
   if (!wanted.is_ok()) return skip(wanted.status().message());

@@ -46,7 +46,10 @@ SpecExpression fixed(const SpecExpression& expression, const Config& config) {
 }  // namespace
 
 Reference default_config_reference(const KernelSpec& spec) {
-  const Config config = default_config(spec);
+  return default_config_reference(spec, default_config(spec));
+}
+
+Reference default_config_reference(const KernelSpec& spec, const Config& config) {
   Reference reference;
   reference.is_default_config = true;
   reference.entry = spec.entry;

@@ -10,5 +10,7 @@ namespace purlin {
 
 // Of a spec whose kernel, parameters, launch and arguments are read.
 Reference default_config_reference(const KernelSpec& spec);
+// Of that config in its place: the default at a problem.
+Reference default_config_reference(const KernelSpec& spec, const Config& config);
 
 }  // namespace purlin

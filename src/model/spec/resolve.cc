@@ -5,7 +5,10 @@
 #include "model/spec/spec.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdlib>
 #include <limits>
+#include <vector>
 
 namespace purlin {
 namespace {
@@ -66,6 +69,20 @@ void add_launch(FieldHasher& hasher, const LaunchSpec& launch) {
   if (launch.dynamic_shared_bytes) hasher.add(launch.dynamic_shared_bytes->expression.text());
 }
 
+// The nearest first, by their places in the spec.
+std::vector<Value> by_distance(const Parameter& parameter, const Value& from) {
+  std::vector<Value> out = parameter.values;
+  const auto place_of = [&](const Value& value) {
+    return std::find(parameter.values.begin(), parameter.values.end(), value) -
+           parameter.values.begin();
+  };
+  const std::ptrdiff_t origin = place_of(from);
+  std::stable_sort(out.begin(), out.end(), [&](const Value& a, const Value& b) {
+    return std::abs(place_of(a) - origin) < std::abs(place_of(b) - origin);
+  });
+  return out;
+}
+
 }  // namespace
 
 Config default_config(const KernelSpec& spec) {
@@ -87,19 +104,22 @@ Config default_config(const KernelSpec& spec, const ProblemShape& problem,
            (spec.launch.grid.empty() || resolve_launch(spec.launch, scope, device).is_ok());
   };
   if (works(declared)) return declared;
-  for (const Parameter& one : spec.parameters)
-    for (const Value& value : one.values) {
+  std::vector<std::vector<Value>> nearest;  // values of each parameter
+  for (const Parameter& parameter : spec.parameters)
+    nearest.push_back(by_distance(parameter, *declared.find(parameter.name)));
+  for (std::size_t i = 0; i < nearest.size(); ++i)
+    for (const Value& value : nearest[i]) {
       Config changed = declared;
-      changed.set(one.name, value);
+      changed.set(spec.parameters[i].name, value);
       if (works(changed)) return changed;
     }
-  for (auto one = spec.parameters.begin(); one != spec.parameters.end(); ++one)
-    for (auto other = one + 1; other != spec.parameters.end(); ++other)
-      for (const Value& first : one->values)
-        for (const Value& second : other->values) {
+  for (std::size_t i = 0; i < nearest.size(); ++i)
+    for (std::size_t j = i + 1; j < nearest.size(); ++j)
+      for (const Value& first : nearest[i])
+        for (const Value& second : nearest[j]) {
           Config changed = declared;
-          changed.set(one->name, first);
-          changed.set(other->name, second);
+          changed.set(spec.parameters[i].name, first);
+          changed.set(spec.parameters[j].name, second);
           if (works(changed)) return changed;
           if (checked > kMostChecked) return declared;
         }

@@ -138,9 +138,9 @@ Result<KernelSpec> parse_spec(std::string_view text, const std::string& path,
 
 // The default config: each parameter's preset, else its first value.
 Config default_config(const KernelSpec& spec);
-// The same at a problem. Where it breaks a constraint or a limit of the device there, the config
-// that breaks none and differs in one parameter, or else in two: the first in the spec's order.
-// The default config where none was found among 10,000.
+// The same at a problem. Where it breaks a constraint or a limit of the device there, a config that
+// breaks none takes its place. It differs in one parameter, or else in two: the first in the spec's
+// order, with the nearest values first. None among 10,000: the default config.
 Config default_config(const KernelSpec& spec, const ProblemShape& problem,
                       const DeviceInfo& device);
 

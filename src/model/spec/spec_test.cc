@@ -438,6 +438,12 @@ TEST(Spec, TheDefaultOfAShapeIsTheNearestConfigThatCanRunThere) {
   EXPECT_EQ(changed("\"BM == 32\", "), "BM=32 ");
   EXPECT_EQ(changed("\"BM == 32\", \"BN == 16\", "), "BM=32 BN=16 ");
   EXPECT_EQ(changed("\"BM == 17\", "), "") << "no config fits";
+  EXPECT_EQ(changed("\"BM != 16\", "), "BM=32 ");
+  EXPECT_EQ(changed("\"SCALE > 0.15 or BN < 20\", "), "BN=16 ");
+  KernelSpec last = free;  // nearest is not first
+  last.parameters[0].preset = Value(std::int64_t{64});
+  last.constraints.push_back({Expression::parse("BM < 64").value(), "", ""});
+  EXPECT_EQ(*default_config(last, last.problem, device).find("BM"), Value(std::int64_t{32}));
   EXPECT_NE(default_config(free, free.problem, small_device()), default_config(free))
       << "the device's limits are constraints, too";
 }

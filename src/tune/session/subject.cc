@@ -59,8 +59,10 @@ Status list_library(WorkerPool& pool, Subject& subject, Log& log) {
 void set_default(const KernelSpec& spec, Log& log, Subject& subject) {
   subject.default_config = default_config(spec, subject.problem, subject.device);
   if (*subject.default_config == default_config(spec)) return;
-  log.warn("{} at {}: the default config breaks a constraint; {} takes its place", spec.name,
-           subject.problem.text(), subject.default_config->text());
+  log.warn(
+      "{} at {}: the default config breaks a constraint or a limit of the device; {} takes its "
+      "place",
+      spec.name, subject.problem.text(), subject.default_config->text());
 }
 
 // The energy and the facts of a binary are those of launches, which a command makes by itself.

@@ -38,7 +38,8 @@ class CommandEvaluator::Impl {
         device_(device),
         root_(std::move(root)),
         options_(options),
-        runs_(spec_, problem, root_, options.timeout_s) {
+        usual_(default_config(spec, problem, device)),
+        runs_(spec_, problem, usual_, root_, options.timeout_s) {
     // Builds share the cores with commands of the host.
     if (options.compilers > 0 && !spec_.command->build.empty())
       ahead_.emplace([this](const std::atomic<bool>& stop) { return builder(stop); },
@@ -152,8 +153,7 @@ class CommandEvaluator::Impl {
   void tidy(const Evaluation& made) {
     const bool good = made.ok() && !made.raced_out;
     if (good && (best_ms_ <= 0 || made.time_ms < best_ms_)) best_ms_ = made.time_ms;
-    if (made.config == default_config(spec_) || (good && made.time_ms <= kFolderKept * best_ms_))
-      return;
+    if (made.config == usual_ || (good && made.time_ms <= kFolderKept * best_ms_)) return;
     {
       const std::lock_guard lock(mutex_);
       built_.erase(made.config.text());
@@ -165,6 +165,7 @@ class CommandEvaluator::Impl {
   const DeviceInfo device_;
   const std::string root_;
   const PoolOptions options_;
+  Config usual_;  // the default at the problem
   CommandRuns runs_;
   std::mutex mutex_;
   std::set<std::string> built_;     // guarded by mutex_: configs whose folder is ready

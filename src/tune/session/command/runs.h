@@ -29,7 +29,8 @@ struct Step {
 class CommandRuns {
  public:
   // `root`: the folder of all working folders.
-  CommandRuns(const KernelSpec& spec, const ProblemShape& problem, std::string root,
+  // `usual`: the default config at the problem.
+  CommandRuns(const KernelSpec& spec, const ProblemShape& problem, Config usual, std::string root,
               double timeout_s);
 
   using IsOver = std::function<bool()>;
@@ -53,6 +54,7 @@ class CommandRuns {
   const KernelSpec& spec_;
   const CommandKernel& command_;
   ProblemShape problem_;
+  Config usual_;
   std::string root_;
   double timeout_s_;
   std::string expected_;  // digest; "" = not known yet
