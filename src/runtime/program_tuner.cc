@@ -165,7 +165,7 @@ Status ProgramTuner::start() {
         tune::Journal::open(join_path(join_path(options_.session, id), "journal.jsonl"), header));
     journal_.emplace(std::move(journal));
   }
-  session_options_.default_config = default_config(spec_);
+  session_options_.default_config = default_config(spec_, problem_, DeviceInfo{});
   session_options_.finals.rounds = std::max(options_.finals_rounds, 0);
   best_ = *session_options_.default_config;
   tune::SessionTraits traits;

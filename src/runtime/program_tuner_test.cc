@@ -23,14 +23,15 @@ struct Program {
   std::set<std::string> wrong_runs;
   int runs = 0;
 
-  std::unique_ptr<ProgramTuner> tuner(const std::string& session = "") {
+  std::unique_ptr<ProgramTuner> tuner(const std::string& session = "", std::int64_t block = 16,
+                                      std::int64_t unroll = 1) {
     ProgramTunerOptions options;
     options.kernel = "scale";
     options.strategy = "exhaustive";
     options.session = session;
     auto made = std::make_unique<ProgramTuner>(options, clock);
-    EXPECT_TRUE(made->add_parameter("BLOCK", Ints{16, 32, 64, 128}, std::int64_t{16}).is_ok());
-    EXPECT_TRUE(made->add_parameter("UNROLL", Ints{1, 2, 4, 8}, std::int64_t{1}).is_ok());
+    EXPECT_TRUE(made->add_parameter("BLOCK", Ints{16, 32, 64, 128}, block).is_ok());
+    EXPECT_TRUE(made->add_parameter("UNROLL", Ints{1, 2, 4, 8}, unroll).is_ok());
     EXPECT_TRUE(made->add_dimension("N", 1000, "pow2").is_ok());
     EXPECT_TRUE(made->add_constraint("BLOCK * UNROLL <= N").is_ok());
     EXPECT_TRUE(made->start().is_ok());
@@ -71,6 +72,13 @@ TEST(ProgramTuner, FindsTheBestWhileTheProgramRunsAndThenServesIt) {
   EXPECT_EQ((*tuner->next())->text(), "BLOCK=64 UNROLL=4");
   program.call(*tuner);
   EXPECT_EQ(tuner->evaluations(), 15u);
+}
+
+TEST(ProgramTuner, ADefaultThatCannotRunHasTheNearestConfigInItsPlace) {
+  Program program;
+  const auto tuner = program.tuner("", 128, 8);
+  EXPECT_EQ(tuner->best().text(), "BLOCK=64 UNROLL=8") << "128 * 8 > 1000";
+  EXPECT_EQ((*tuner->next())->text(), "BLOCK=64 UNROLL=8");
 }
 
 TEST(ProgramTuner, TheFirstRunOfAConfigIsNotCountedUnlessItIsHopeless) {
