@@ -6,9 +6,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -40,9 +43,14 @@ class ActivityAggregatorTest : public testing::Test {
     return result;
   }
 
-  static void until(std::int64_t ns) {
+  // Sleeps for most of it: who has slept gets a processor at once.
+  void until(std::int64_t ns) {
+    constexpr std::int64_t kSpunNs = 100'000;
+    const std::int64_t slept = ns - monotonic_ns() - kSpunNs;
+    if (slept > 0) std::this_thread::sleep_for(std::chrono::nanoseconds(slept));
     while (monotonic_ns() < ns) {
     }
+    late_ns_ = std::max(late_ns_, monotonic_ns() - ns);
   }
   // One launch of "a" with the ID 1000, then launches are counted.
   void start_after_a_launch() {
@@ -65,7 +73,20 @@ class ActivityAggregatorTest : public testing::Test {
 
   AggregatorRig rig_;
   ActivityAggregator& aggregator_ = rig_.aggregator;
+  std::int64_t late_ns_ = 0;  // the longest
 };
+
+// Some tests go by the clock. On a busy machine the thread loses its processor for more than a part
+// of a window, and what it tells of times is wrong. Then all is made again.
+template <class Try>
+void until_undisturbed() {
+  constexpr int kTries = 50;
+  for (int i = 0; i < kTries; ++i) {
+    Try one;
+    if (one.undisturbed()) return;
+  }
+  GTEST_SKIP() << "the machine is too busy: " << kTries << " tries were disturbed";
+}
 
 using Recorded = std::map<std::string, std::pair<double, double>>;
 
@@ -242,64 +263,85 @@ TEST_F(ActivityAggregatorTest, RecordsAreCountedOnceWhetherHeldOrNot) {
 }
 
 // 190 launches between windows of ten, of which time would have 90.
-TEST_F(ActivityAggregatorTest, WindowsAreWeighedByWhatIdsSayLiesBetween) {
-  constexpr std::int64_t kWindowNs = 2'000'000, kPeriodNs = 20'000'000;
-  start_after_a_launch();
-  std::int64_t now = monotonic_ns();
-  for (std::uint32_t window = 1; window <= 2; ++window) {
-    until(now += kPeriodNs - kWindowNs);
-    aggregator_.begin_period(10, false, false);
-    aggregator_.begin_window();
-    std::vector<Record> records;
-    for (std::uint32_t i = 0; i < 10; ++i)
-      for (std::uint64_t node = 1; node <= 3; ++node) {
-        records.push_back(record("node", wall_ns(), 10, node));  // three have their replay's id
-        records.back().correlationId = 1000 + 200 * window - 9 + i;
-      }
-    deliver(records);
-    until(now += kWindowNs);
-    aggregator_.end_window();
-    aggregator_.settle(10, static_cast<double>(kPeriodNs), window == 2);
+struct WeighedByIds : ActivityAggregatorTest {
+  void TestBody() override {}
+  bool undisturbed() {
+    constexpr std::int64_t kWindowNs = 2'000'000, kPeriodNs = 20'000'000;
+    start_after_a_launch();
+    std::int64_t now = monotonic_ns();
+    for (std::uint32_t window = 1; window <= 2; ++window) {
+      until(now += kPeriodNs - kWindowNs);
+      aggregator_.begin_period(10, false, false);
+      aggregator_.begin_window();
+      std::vector<Record> records;
+      for (std::uint32_t i = 0; i < 10; ++i)
+        for (std::uint64_t node = 1; node <= 3; ++node) {
+          records.push_back(record("node", wall_ns(), 10, node));  // three have their replay's id
+          records.back().correlationId = 1000 + 200 * window - 9 + i;
+        }
+      deliver(records);
+      until(now += kWindowNs);
+      aggregator_.end_window();
+      aggregator_.settle(10, static_cast<double>(kPeriodNs), window == 2);
+    }
+    until(now);
+    if (late_ns_ > kWindowNs / 4) return false;
+    EXPECT_EQ(aggregator_.estimate().counted, 2);
+    EXPECT_EQ(aggregator_.estimate().timed, 0);
+    const auto rows = recorded();
+    EXPECT_EQ(rows.at("a").first, 1);
+    EXPECT_NEAR(rows.at("node").first, 3 * 400, 3 * 40);
+    return true;
   }
-  EXPECT_EQ(aggregator_.estimate().counted, 2);
-  EXPECT_EQ(aggregator_.estimate().timed, 0);
-  const auto rows = recorded();
-  EXPECT_EQ(rows.at("a").first, 1);
-  EXPECT_NEAR(rows.at("node").first, 3 * 400, 3 * 40);
+};
+
+TEST(ActivityAggregator, WindowsAreWeighedByWhatIdsSayLiesBetween) {
+  until_undisturbed<WeighedByIds>();
 }
 
 // CUPTI returns the records of the first two windows at once. The 190 launches between them were
 // not recorded, so they do not show that launches have more than one id each.
-TEST_F(ActivityAggregatorTest, WindowsWhoseRecordsComeTogetherDoNotTeachIdsPerLaunch) {
-  constexpr std::int64_t kWindowNs = 1'000'000, kPeriodNs = 10'000'000;
-  start_after_a_launch();
-  std::int64_t now = monotonic_ns();
-  std::vector<Record> records;
-  std::uint8_t* buffer = nullptr;
-  std::size_t size = 0, most = 0;
-  for (std::uint32_t window = 1; window <= 4; ++window) {
-    until(now += kPeriodNs - kWindowNs);
-    aggregator_.begin_period(10, false, false);
-    aggregator_.begin_window();
-    for (std::uint32_t i = 0; i < 10; ++i) {
-      records.push_back(record("b", wall_ns(), 10));
-      records.back().correlationId = 1000 + 200 * window - 9 + i;
+struct RecordsComeTogether : ActivityAggregatorTest {
+  void TestBody() override {}
+  bool undisturbed() {
+    constexpr std::int64_t kWindowNs = 1'000'000, kPeriodNs = 10'000'000;
+    start_after_a_launch();
+    std::int64_t now = monotonic_ns();
+    std::vector<Record> records;
+    std::uint8_t* buffer = nullptr;
+    std::size_t size = 0, most = 0;
+    for (std::uint32_t window = 1; window <= 4; ++window) {
+      until(now += kPeriodNs - kWindowNs);
+      aggregator_.begin_period(10, false, false);
+      aggregator_.begin_window();
+      for (std::uint32_t i = 0; i < 10; ++i) {
+        records.push_back(record("b", wall_ns(), 10));
+        records.back().correlationId = 1000 + 200 * window - 9 + i;
+      }
+      if (window == 1) {
+        aggregator_.lend(&buffer, &size, &most);
+      } else if (window == 2) {
+        EXPECT_LE(records.size() * sizeof(Record), size);
+        if (records.size() * sizeof(Record) > size) return true;
+        std::memcpy(buffer, records.data(), records.size() * sizeof(Record));
+        aggregator_.take(nullptr, 0, buffer, records.size() * sizeof(Record));
+      } else {
+        deliver(records);
+      }
+      if (window > 1) records.clear();
+      until(now += kWindowNs);
+      aggregator_.end_window();
+      aggregator_.settle(10, static_cast<double>(kPeriodNs), window == 4);
     }
-    if (window == 1) {
-      aggregator_.lend(&buffer, &size, &most);
-    } else if (window == 2) {
-      ASSERT_LE(records.size() * sizeof(Record), size);
-      std::memcpy(buffer, records.data(), records.size() * sizeof(Record));
-      aggregator_.take(nullptr, 0, buffer, records.size() * sizeof(Record));
-    } else {
-      deliver(records);
-    }
-    if (window > 1) records.clear();
-    until(now += kWindowNs);
-    aggregator_.end_window();
-    aggregator_.settle(10, static_cast<double>(kPeriodNs), window == 4);
+    until(now);
+    if (late_ns_ > kWindowNs / 4) return false;
+    EXPECT_NEAR(recorded().at("b").first, 800, 80);
+    return true;
   }
-  EXPECT_NEAR(recorded().at("b").first, 800, 80);
+};
+
+TEST(ActivityAggregator, WindowsWhoseRecordsComeTogetherDoNotTeachIdsPerLaunch) {
+  until_undisturbed<RecordsComeTogether>();
 }
 
 // A program's last window opened after its work was done. The number of launches after the window
