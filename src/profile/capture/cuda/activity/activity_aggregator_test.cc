@@ -77,7 +77,7 @@ class ActivityAggregatorTest : public testing::Test {
 };
 
 // Some tests go by the clock. On a busy machine the thread loses its processor for more than a part
-// of a window, and what it tells of times is wrong. Then all is made again.
+// of a window, and the times it reports are wrong. Then all is made again.
 template <class Try>
 void until_undisturbed() {
   constexpr int kTries = 50;
