@@ -284,7 +284,6 @@ struct WeighedByIds : ActivityAggregatorTest {
       aggregator_.end_window();
       aggregator_.settle(10, static_cast<double>(kPeriodNs), window == 2);
     }
-    until(now);
     if (late_ns_ > kWindowNs / 4) return false;
     EXPECT_EQ(aggregator_.estimate().counted, 2);
     EXPECT_EQ(aggregator_.estimate().timed, 0);
@@ -333,7 +332,6 @@ struct RecordsComeTogether : ActivityAggregatorTest {
       aggregator_.end_window();
       aggregator_.settle(10, static_cast<double>(kPeriodNs), window == 4);
     }
-    until(now);
     if (late_ns_ > kWindowNs / 4) return false;
     EXPECT_NEAR(recorded().at("b").first, 800, 80);
     return true;
