@@ -266,7 +266,7 @@ TEST_F(ActivityAggregatorTest, RecordsAreCountedOnceWhetherHeldOrNot) {
 struct WeighedByIds : ActivityAggregatorTest {
   void TestBody() override {}
   bool undisturbed() {
-    constexpr std::int64_t kWindowNs = 2'000'000, kPeriodNs = 20'000'000;
+    constexpr std::int64_t kWindowNs = 5'000'000, kPeriodNs = 50'000'000;
     start_after_a_launch();
     std::int64_t now = monotonic_ns();
     for (std::uint32_t window = 1; window <= 2; ++window) {
@@ -303,7 +303,7 @@ TEST(ActivityAggregator, WindowsAreWeighedByWhatIdsSayLiesBetween) {
 struct RecordsComeTogether : ActivityAggregatorTest {
   void TestBody() override {}
   bool undisturbed() {
-    constexpr std::int64_t kWindowNs = 1'000'000, kPeriodNs = 10'000'000;
+    constexpr std::int64_t kWindowNs = 5'000'000, kPeriodNs = 50'000'000;
     start_after_a_launch();
     std::int64_t now = monotonic_ns();
     std::vector<Record> records;
