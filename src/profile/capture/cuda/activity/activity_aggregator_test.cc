@@ -77,15 +77,15 @@ class ActivityAggregatorTest : public testing::Test {
 };
 
 // Some tests go by the clock. On a busy machine the thread loses its processor for more than a part
-// of a window, and the times it reports are wrong. Then all is made again.
+// of a window, and the times it reports are wrong. Then all is made again. The last try counts
+// in any case.
 template <class Try>
 void until_undisturbed() {
   constexpr int kTries = 50;
-  for (int i = 0; i < kTries; ++i) {
+  for (int i = 1; i <= kTries; ++i) {
     Try one;
-    if (one.undisturbed()) return;
+    if (one.judged(i == kTries)) return;
   }
-  GTEST_SKIP() << "the machine is too busy: " << kTries << " tries were disturbed";
 }
 
 using Recorded = std::map<std::string, std::pair<double, double>>;
@@ -265,7 +265,7 @@ TEST_F(ActivityAggregatorTest, RecordsAreCountedOnceWhetherHeldOrNot) {
 // 190 launches between windows of ten, of which time would have 90.
 struct WeighedByIds : ActivityAggregatorTest {
   void TestBody() override {}
-  bool undisturbed() {
+  bool judged(bool is_last) {
     constexpr std::int64_t kWindowNs = 5'000'000, kPeriodNs = 50'000'000;
     start_after_a_launch();
     std::int64_t now = monotonic_ns();
@@ -284,7 +284,7 @@ struct WeighedByIds : ActivityAggregatorTest {
       aggregator_.end_window();
       aggregator_.settle(10, static_cast<double>(kPeriodNs), window == 2);
     }
-    if (late_ns_ > kWindowNs / 4) return false;
+    if (late_ns_ > kWindowNs / 4 && !is_last) return false;
     EXPECT_EQ(aggregator_.estimate().counted, 2);
     EXPECT_EQ(aggregator_.estimate().timed, 0);
     const auto rows = recorded();
@@ -302,7 +302,7 @@ TEST(ActivityAggregator, WindowsAreWeighedByWhatIdsSayLiesBetween) {
 // not recorded, so they do not show that launches have more than one id each.
 struct RecordsComeTogether : ActivityAggregatorTest {
   void TestBody() override {}
-  bool undisturbed() {
+  bool judged(bool is_last) {
     constexpr std::int64_t kWindowNs = 5'000'000, kPeriodNs = 50'000'000;
     start_after_a_launch();
     std::int64_t now = monotonic_ns();
@@ -332,7 +332,7 @@ struct RecordsComeTogether : ActivityAggregatorTest {
       aggregator_.end_window();
       aggregator_.settle(10, static_cast<double>(kPeriodNs), window == 4);
     }
-    if (late_ns_ > kWindowNs / 4) return false;
+    if (late_ns_ > kWindowNs / 4 && !is_last) return false;
     EXPECT_NEAR(recorded().at("b").first, 800, 80);
     return true;
   }
